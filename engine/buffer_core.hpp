@@ -1,0 +1,145 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "databuffer/detail/core.hpp"
+#include "engine/consumer.hpp"
+#include "engine/hook_table.hpp"
+#include "engine/overdue_watch.hpp"
+#include "engine/partition.hpp"
+#include "engine/room_bell.hpp"
+#include "engine/router.hpp"
+#include "engine/seats.hpp"
+
+namespace databuffer::detail {
+
+/// A buffer: its partitions, consumers and threads, and its life.
+///
+/// The life is one way: starting → running → closing → closed. `attention` carries it to the
+/// producers, Partition::is_closing to the consumers. Shared by the front and by every thread of
+/// the buffer, so that whichever ends last ends it.
+class BufferCore final : public Core, public std::enable_shared_from_this<BufferCore> {
+ public:
+  BufferCore(Options options, Parts parts);
+  ~BufferCore() override;
+
+  /// Starts the threads; see Core::start.
+  void launch();
+
+  // Core.
+  InsertBatchResult insert(std::size_t partition_index, Source& source, std::size_t count,
+                           Timeout timeout, bool may_wait) override;
+  [[nodiscard]] bool settle(Slot& slot) noexcept override;
+  void draw_tickets(Seat& seat) noexcept override;
+  void count_down(const Slot& slot, std::size_t count) noexcept override;
+  void flush() noexcept override;
+  std::vector<FlushReport> sync_flush(Duration timeout) override;
+  CloseReport close(Duration timeout) override;
+  void abandon() noexcept override;
+  void inspect(std::size_t partition_index, const std::function<void(Cargo&)>& visit) override;
+  void take(std::size_t partition_index, Cargo& cargo) override;
+  [[nodiscard]] std::size_t size() const noexcept override;
+  [[nodiscard]] std::vector<PartitionInfo> info() const override;
+  [[nodiscard]] Ledger ledger() const noexcept override;
+  [[nodiscard]] Telemetry telemetry() const noexcept override { return Telemetry(hooks_); }
+  [[nodiscard]] const Options& options() const noexcept override { return options_; }
+  TimePoint do_work(TimePoint now) override;
+  [[nodiscard]] TimePoint next_deadline() const noexcept override;
+
+  // For the consumers and the seats.
+  [[nodiscard]] TimePoint now() const noexcept { return clock_.now(); }
+  [[nodiscard]] Seats& seats() noexcept { return seats_; }
+  void ring_room() noexcept { room_bell_.ring(); }
+  void notice_call() {
+    if (watch_ != nullptr) watch_->notice_call();
+  }
+  void report_overdue(std::size_t partition_index, HandlerCall::Overdue& overdue);
+  void count_hook_failure() noexcept { hooks_->count_failure(); }
+
+  /// Gives the cargo's items to on_drop, counts them as dropped (kFailed: the flusher counts them
+  /// as failed), tells telemetry, and empties the cargo.
+  void drop(Partition& partition, Cargo& cargo, DropInfo info) noexcept;
+
+  /// Whether anybody listens to any of these events.
+  [[nodiscard]] bool listens(EventSet events) const noexcept {
+    return ((hooks_->listening() | process_hooks_->listening()) & events.bits()) != 0;
+  }
+  /// Adds the buffer's name and the system time, and calls the hooks.
+  void emit(TelemetryEvent& event) noexcept;
+
+  // For the list of live buffers.
+  void refresh_attention() noexcept;
+  [[nodiscard]] bool is_forked() const noexcept;
+  [[nodiscard]] bool is_closed() const noexcept;
+
+ private:
+  struct InsertCall;
+  enum class PushResult : std::uint8_t { kIn, kClosed, kNoMemory };
+
+  // buffer_core.cpp
+  void run_consumer(std::size_t partition_index, std::shared_ptr<BufferCore> self) noexcept;
+  void report_start(std::exception_ptr failure) noexcept;
+  void await_start(std::size_t consumer_count, std::exception_ptr failure);
+  [[nodiscard]] bool is_idle(const Partition& partition) const noexcept;
+  [[nodiscard]] bool all_finished() const noexcept;
+  [[nodiscard]] std::optional<TimePoint> poll(TimePoint now) noexcept;
+  void poll_until(TimePoint deadline, const std::function<bool()>& is_done) noexcept;
+
+  // closing.cpp
+  bool begin_close() noexcept;
+  bool await_consumers(TimePoint deadline) noexcept;
+  void give_up_pending(TimePoint deadline) noexcept;
+  void end_threads() noexcept;
+  CloseReport make_close_report(CallStatus status) const noexcept;
+
+  // inserts.cpp
+  void insert_items(InsertCall& call, Seat& seat);
+  bool insert_some(InsertCall& call, Seat& seat, Slot& slot);
+  [[nodiscard]] Slot* find_room(InsertCall& call, Seat& seat) noexcept;
+  [[nodiscard]] PushResult push(Slot& slot, Source& source, std::size_t count) noexcept;
+  bool overflow(InsertCall& call, Seat& seat);
+  bool wait_for_room(InsertCall& call);
+  bool drop_oldest(Partition& partition);
+  std::size_t drop_from_source(InsertCall& call, Partition& partition, std::size_t count,
+                               DropReason reason);
+
+  // Fixed after construction.
+  const Options options_;
+  const Parts parts_;
+  const Clock& clock_;
+  const std::shared_ptr<HookTable> hooks_;
+  const std::shared_ptr<HookTable> process_hooks_;
+  std::vector<std::unique_ptr<Partition>> partitions_;
+  std::vector<std::unique_ptr<Consumer>> consumers_;
+  std::unique_ptr<OverdueWatch> watch_;  // null: kManual, or flush_timeout is for ever
+
+  // Shared; each says by whom.
+  Router router_;
+  Seats seats_;
+  RoomBell room_bell_;
+  std::atomic<bool> is_polling_{false};    // kManual: a thread is in do_work
+  std::atomic<bool> is_abandoned_{false};  // the front is gone; who polls finishes by itself
+
+  // Life; guarded by the mutex.
+  mutable std::mutex life_mutex_;
+  std::condition_variable life_changed_;
+  std::vector<std::thread> threads_;  // the consumers', then the watch's
+  std::size_t started_ = 0;           // consumers whose thread runs, or could not prepare
+  std::size_t ended_ = 0;             // consumers whose thread has nothing left to do
+  std::exception_ptr start_failure_;  // the first
+  bool has_close_begun_ = false;
+  bool has_given_up_ = false;  // a close reached its deadline
+  TimePoint close_began_{};
+  Duration close_took_{};
+};
+
+}  // namespace databuffer::detail

@@ -1,0 +1,143 @@
+// How a buffer ends: stop accepting, flush everything, report what could not be flushed.
+#include <algorithm>
+#include <utility>
+
+#include "databuffer/detail/fence.hpp"
+#include "engine/buffer_core.hpp"
+#include "engine/times.hpp"
+
+namespace databuffer::detail {
+
+CloseReport BufferCore::close(Duration timeout) {
+  if (is_forked()) {
+    CloseReport report;
+    report.status = CallStatus::kClosed;
+    return report;
+  }
+  if (RoleFrame::works_for(*this)) return make_close_report(CallStatus::kReentrant);
+  const TimePoint deadline = wait_deadline(timeout);
+  const bool is_first = begin_close();
+  const bool is_done = await_consumers(deadline);
+  if (!is_done) give_up_pending(deadline);
+  end_threads();
+  {
+    const std::lock_guard lock(life_mutex_);
+    if (is_first) close_took_ = now() - close_began_;
+  }
+  const CloseReport report = make_close_report(is_done ? CallStatus::kDone : CallStatus::kTimedOut);
+  if (is_first) {
+    TelemetryEvent event;
+    event.event = Event::kClosed;
+    event.duration = report.duration;
+    event.size = report.dropped + report.in_flight;
+    emit(event);
+  }
+  return report;
+}
+
+// The consumers flush what is pending and end by themselves; each of their threads owns the buffer.
+void BufferCore::abandon() noexcept {
+  if (is_forked()) return;
+  if (!RoleFrame::works_for(*this)) {
+    bool is_over = false;
+    {
+      const std::lock_guard lock(life_mutex_);
+      is_over = has_given_up_;  // A close has reached its deadline: do not wait for it twice.
+    }
+    if (!is_over) close(options_.close_timeout);
+    return;
+  }
+  is_abandoned_.store(true, std::memory_order_release);  // release: pairs with poll()
+  begin_close();
+  end_threads();
+}
+
+// Returns whether this was the first.
+bool BufferCore::begin_close() noexcept {
+  {
+    const std::lock_guard lock(life_mutex_);
+    if (std::exchange(has_close_begun_, true)) return false;
+    close_began_ = now();
+  }
+  // [C1] seq_cst: before the heavy fence, and in RoomBell's total order.
+  attention.fetch_or(kClosed, std::memory_order_seq_cst);
+  // After it every producer either has its mark set, or reads `attention` anew and turns back. So
+  // when the consumers have seen all marks gone, nothing more can come ([P1], [P2]).
+  heavy_fence();
+  room_bell_.ring();
+  for (const auto& partition : partitions_) {
+    // release: pairs with Consumer::step(): the fence came first.
+    partition->is_closing.store(true, std::memory_order_release);
+    partition->doorbell.ring();
+  }
+  return true;
+}
+
+// Returns whether all consumers have finished by the deadline.
+bool BufferCore::await_consumers(TimePoint deadline) noexcept {
+  if (options_.threading == Threading::kManual) {
+    poll_until(deadline, [this] { return all_finished(); });
+    return all_finished();
+  }
+  std::unique_lock lock(life_mutex_);
+  const auto all_ended = [this] { return ended_ == consumers_.size(); };
+  if (deadline == TimePoint::max()) {
+    life_changed_.wait(lock, all_ended);
+  } else {
+    life_changed_.wait_until(lock, deadline, all_ended);
+  }
+  return all_ended();
+}
+
+// The deadline has come: what is pending goes to on_drop. What a handler has stays in its hands.
+void BufferCore::give_up_pending(TimePoint deadline) noexcept {
+  {
+    const std::lock_guard lock(life_mutex_);
+    has_given_up_ = true;
+  }
+  for (const auto& partition : partitions_) {
+    const std::unique_ptr<Cargo> cargo = partition->lane->make_cargo();
+    if (!partition->turn.acquire_until(deadline)) continue;  // An item's constructor hangs.
+    {
+      const Turn::Holder holder(partition->turn, *this);
+      const std::size_t pending = partition->pending();
+      cargo->reserve(pending);
+      partition->remove(partition->drain.take(pending, *cargo));
+    }
+    DropInfo info;
+    info.reason = DropReason::kClosed;
+    drop(*partition, *cargo, info);
+  }
+}
+
+// Joins the threads that have ended, and lets the others go: each owns the buffer until it ends.
+void BufferCore::end_threads() noexcept {
+  if (watch_ != nullptr) watch_->stop();
+  std::vector<std::thread> threads;
+  bool may_join = false;
+  {
+    const std::lock_guard lock(life_mutex_);
+    threads.swap(threads_);
+    may_join = ended_ == consumers_.size();
+  }
+  for (std::thread& thread : threads) {
+    if (may_join) {
+      thread.join();
+    } else {
+      thread.detach();
+    }
+  }
+}
+
+CloseReport BufferCore::make_close_report(CallStatus status) const noexcept {
+  CloseReport report;
+  report.status = status;
+  report.ledger = ledger();
+  report.dropped = report.ledger.dropped_closed;
+  report.in_flight = report.ledger.in_flight;
+  const std::lock_guard lock(life_mutex_);
+  report.duration = close_took_;
+  return report;
+}
+
+}  // namespace databuffer::detail

@@ -1,0 +1,261 @@
+#include "engine/consumer.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+
+#include "engine/buffer_core.hpp"
+
+namespace databuffer::detail {
+namespace {
+
+// A batch that will be full this soon is waited for in naps; a later one by the doorbell.
+constexpr Duration kHotFill = std::chrono::milliseconds{1};
+// Naps: not shorter than a sleep takes anyway, not longer than a trigger may be late.
+constexpr Duration kShortestNap = std::chrono::microseconds{20};
+constexpr Duration kLongestNap = std::chrono::microseconds{500};
+// The rate is measured over at least this long.
+constexpr Duration kRateSpan = std::chrono::microseconds{10};
+// When there is no memory for a batch, or a producer is still inside at close, look again so soon.
+constexpr Duration kRetrySoon = std::chrono::milliseconds{1};
+
+void pause_briefly() noexcept {
+  for (int turn = 0; turn < 64; ++turn) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+  }
+}
+
+}  // namespace
+
+Consumer::Consumer(BufferCore& buffer, Partition& partition, std::uint64_t seed)
+    : buffer_(buffer),
+      partition_(partition),
+      call_(buffer.now()),
+      flusher_(buffer, partition, call_),
+      cargo_(partition.lane->make_cargo()),
+      schedule_(buffer.options(), seed),
+      empty_at_(buffer.now()),
+      rate_since_(empty_at_) {}
+
+void Consumer::run() noexcept {
+  while (!is_finished()) {
+    const TimePoint now = buffer_.now();
+    const TimePoint next = do_work(now);
+    if (!is_finished() && next > now) wait(next, now);
+  }
+}
+
+TimePoint Consumer::do_work(TimePoint now) noexcept {
+  const RoleFrame role(buffer_);
+  const TimePoint next = is_finished() ? TimePoint::max() : step(now);
+  // relaxed: both are hints for a poller, who asks again.
+  next_.store(next.time_since_epoch(), std::memory_order_relaxed);
+  next_limit_.store(schedule_.is_started() ? schedule_.limit() : 1, std::memory_order_relaxed);
+  return next;
+}
+
+TimePoint Consumer::next_deadline(TimePoint now) const noexcept {
+  const std::size_t pending = partition_.pending();
+  // relaxed: hints, see do_work().
+  const bool has_news = partition_.requests.asked() > partition_.requests.done() ||
+                        (partition_.is_closing.load(std::memory_order_relaxed) && !is_finished()) ||
+                        pending >= next_limit_.load(std::memory_order_relaxed);
+  return has_news ? now : TimePoint(next_.load(std::memory_order_relaxed));
+}
+
+TimePoint Consumer::step(TimePoint now) {
+  // Before the count: what was inserted before a request was asked is in it.
+  const std::uint64_t asked = partition_.requests.asked();
+  // acquire: pairs with close: no insert begins any more, and those inside are marked.
+  const bool is_closing = partition_.is_closing.load(std::memory_order_acquire);
+  const bool has_producer_inside = is_closing && partition_.drain.has_producer_inside();
+  const std::size_t pending = partition_.pending();
+
+  if (pending == 0) {
+    partition_.requests.complete(asked);
+    if (is_closing && !has_producer_inside) return finish();
+    empty_at_ = now;
+    return is_closing ? deadline_after(now, kRetrySoon) : rest(now);
+  }
+  if (!schedule_.is_started()) notice_first_item(now);
+  if (const auto reason = due_reason(pending, now)) return flush_batch(*reason, now);
+  return schedule_.deadline();
+}
+
+std::optional<FlushReason> Consumer::due_reason(std::size_t pending, TimePoint now) const {
+  if (pending >= schedule_.limit()) return FlushReason::kSize;
+  // relaxed: step() has read it; here it only names the reason.
+  if (partition_.is_closing.load(std::memory_order_relaxed)) return FlushReason::kClose;
+  if (partition_.requests.asked() > partition_.requests.done()) return FlushReason::kManual;
+  if (now >= schedule_.deadline()) return FlushReason::kInterval;
+  return std::nullopt;
+}
+
+// Closed, and nothing is left.
+TimePoint Consumer::finish() {
+  disarm();
+  // release: pairs with is_finished().
+  is_finished_.store(true, std::memory_order_release);
+  // Whoever asks from now on has nothing to wait for.
+  partition_.requests.complete(std::numeric_limits<std::uint64_t>::max());
+  return TimePoint::max();
+}
+
+// Nothing is pending: have the first item ring, which also says when it came.
+TimePoint Consumer::rest(TimePoint now) {
+  if (schedule_.is_started()) schedule_.next_batch();  // take() emptied it.
+  if (armed_for_ != 1 && !keeps_looking()) {
+    disarm();
+    arm(1);
+    if (armed_for_ == 0) return now;  // One came in.
+  }
+  return TimePoint::max();
+}
+
+TimePoint Consumer::flush_batch(FlushReason reason, TimePoint now) {
+  disarm();
+  std::size_t items = 0;
+  try {
+    cargo_->reserve(std::min(schedule_.limit(), partition_.pending()));
+  } catch (const std::bad_alloc&) {
+    // A smaller batch does as well; without any room, try again in a moment.
+    if (cargo_->room() == 0) {
+      is_short_of_memory_ = true;
+      return deadline_after(now, kRetrySoon);
+    }
+  }
+  std::uint64_t covered = 0;
+  {
+    partition_.turn.acquire();
+    const Turn::Holder holder(partition_.turn, buffer_);
+    items = partition_.drain.take(schedule_.limit(), *cargo_);
+    covered = partition_.drain.covered();
+    // relaxed: remove() publishes it: who sees the items gone sees them in flight.
+    partition_.counts.in_flight.fetch_add(items, std::memory_order_relaxed);
+    partition_.remove(items);
+  }
+  buffer_.ring_room();
+
+  if (items > 0) {
+    Flusher::Batch batch;
+    batch.reason = reason;
+    batch.waiting_behind = partition_.pending();
+    batch.age = std::max(Duration::zero(), now - schedule_.first());
+    schedule_.next_batch();
+    observe_rate(now);
+    if (batch.waiting_behind > 0) {
+      schedule_.start(now);  // They came before this batch left.
+    } else {
+      empty_at_ = now;
+      // While the handler runs the first item of the next batch says when it came; unless they pour
+      // in, when each batch would pay for it and be full before its deadline matters.
+      if (time_to_fill() > kHotFill) arm(1);
+    }
+    flusher_.run(*handler_, *cargo_, batch);
+  } else {
+    schedule_.next_batch();  // take() was faster.
+  }
+  partition_.requests.complete(covered);
+  return now;
+}
+
+// The doorbell knows when the first item came. Without it, it came after the last empty look: that
+// time is taken, so that an item may wait a moment less than its interval, but not more.
+void Consumer::notice_first_item(TimePoint now) noexcept {
+  TimePoint first = empty_at_;
+  if (armed_for_ == 1) {
+    const Duration rung_at = partition_.doorbell.take_rung_at();
+    first = rung_at == Doorbell::kNoTime ? now : std::max(TimePoint(rung_at), empty_at_);
+    disarm();
+  }
+  schedule_.start(std::min(first, now));
+}
+
+void Consumer::arm(std::size_t threshold) noexcept {
+  if (partition_.doorbell.arm(threshold, [this] { return partition_.pending(); })) {
+    armed_for_ = threshold;
+  }
+}
+
+void Consumer::disarm() noexcept {
+  if (armed_for_ == 0) return;
+  partition_.doorbell.disarm();
+  armed_for_ = 0;
+}
+
+void Consumer::observe_rate(TimePoint now) noexcept {
+  if (now - rate_since_ < kRateSpan) return;
+  const std::uint64_t inserted = partition_.drain.inserted();
+  items_per_ns_ = static_cast<double>(inserted - rate_inserted_) /
+                  static_cast<double>((now - rate_since_).count());
+  rate_inserted_ = inserted;
+  rate_since_ = now;
+}
+
+Duration Consumer::time_to_fill() const noexcept {
+  const std::size_t pending = std::min(partition_.pending(), schedule_.limit());
+  const auto missing = static_cast<double>(schedule_.limit() - pending);
+  // More than an hour is as good as never, and keeps the conversion in range.
+  constexpr double kLongNs = 3.6e12;
+  if (items_per_ns_ * kLongNs <= missing) return kForever;
+  return Duration(static_cast<Duration::rep>(missing / items_per_ns_));
+}
+
+bool Consumer::keeps_looking() const noexcept {
+  if (buffer_.options().threading == Threading::kManual) return false;
+  switch (buffer_.options().wait_strategy) {
+    case WaitStrategy::kSpin:
+    case WaitStrategy::kYield:
+      return true;
+    case WaitStrategy::kAdaptive:
+      return time_to_fill() <= kHotFill;
+    case WaitStrategy::kPark:
+      break;
+  }
+  return false;
+}
+
+void Consumer::wait(TimePoint next, TimePoint now) noexcept {
+  observe_rate(now);
+  if (is_short_of_memory_) {
+    is_short_of_memory_ = false;
+    return sleep(next, now);
+  }
+  if (!keeps_looking()) return park(next, now);
+  switch (buffer_.options().wait_strategy) {
+    case WaitStrategy::kSpin:
+      return pause_briefly();
+    case WaitStrategy::kYield:
+      sched_yield();
+      return;
+    case WaitStrategy::kAdaptive:
+    case WaitStrategy::kPark:
+      break;
+  }
+  sleep(std::min(next, now + std::clamp(time_to_fill(), kShortestNap, kLongestNap)), now);
+}
+
+// `until` is on the buffer's clock, the sleep on the machine's.
+void Consumer::sleep(TimePoint until, TimePoint now) noexcept {
+  partition_.doorbell.sleep_until(
+      until == TimePoint::max() ? until : deadline_after(steady_clock().now(), until - now));
+}
+
+void Consumer::park(TimePoint next, TimePoint now) noexcept {
+  const std::size_t threshold = schedule_.is_started() ? schedule_.limit() : 1;
+  if (armed_for_ != threshold) {
+    disarm();
+    arm(threshold);
+    if (armed_for_ == 0) return;  // They have come already.
+  }
+  sleep(next, now);
+  if (armed_for_ != 1) disarm();  // An empty partition keeps its watch.
+}
+
+}  // namespace databuffer::detail

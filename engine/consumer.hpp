@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "databuffer/clock.hpp"
+#include "databuffer/detail/cargo.hpp"
+#include "databuffer/detail/core.hpp"
+#include "engine/flush_schedule.hpp"
+#include "engine/flusher.hpp"
+#include "engine/overdue_watch.hpp"
+#include "engine/partition.hpp"
+
+namespace databuffer::detail {
+
+class BufferCore;
+
+/// The one who removes a partition's items and hands them on. do_work() decides and acts, on a time
+/// it is given; run() calls it from a thread with the clock, and waits in between.
+class Consumer {
+ public:
+  Consumer(BufferCore& buffer, Partition& partition, std::uint64_t seed);
+
+  /// Has the first item's time noted from the start (kManual; run() does it by itself).
+  void prepare() noexcept { arm(1); }
+
+  /// The thread's loop: returns when the buffer is closed and everything is flushed.
+  void run() noexcept;
+
+  /// One step at the time `now`, which never goes back: at most one batch. Returns when it wants to
+  /// run again: `now` for at once, "never" while only a call can bring work.
+  TimePoint do_work(TimePoint now) noexcept;
+
+  /// What do_work returned last, or `now` if something has come up since. Any thread.
+  [[nodiscard]] TimePoint next_deadline(TimePoint now) const noexcept;
+
+  /// Whether close is through here: nothing is left, and nothing will come.
+  [[nodiscard]] bool is_finished() const noexcept {
+    return is_finished_.load(std::memory_order_acquire);  // acquire: pairs with finish()
+  }
+
+  void set_handler(std::unique_ptr<Handler> handler) noexcept { handler_ = std::move(handler); }
+  void drop_handler() noexcept { handler_.reset(); }
+
+  [[nodiscard]] HandlerCall& call() noexcept { return call_; }
+  [[nodiscard]] const HandlerCall& call() const noexcept { return call_; }
+  [[nodiscard]] const Flusher& flusher() const noexcept { return flusher_; }
+
+ private:
+  [[nodiscard]] std::optional<FlushReason> due_reason(std::size_t pending, TimePoint now) const;
+  TimePoint step(TimePoint now);
+  TimePoint rest(TimePoint now);
+  TimePoint finish();
+  TimePoint flush_batch(FlushReason reason, TimePoint now);
+  void notice_first_item(TimePoint now) noexcept;
+  void arm(std::size_t threshold) noexcept;
+  void disarm() noexcept;
+
+  void observe_rate(TimePoint now) noexcept;
+  [[nodiscard]] Duration time_to_fill() const noexcept;
+  [[nodiscard]] bool keeps_looking() const noexcept;
+  void wait(TimePoint next, TimePoint now) noexcept;
+  void sleep(TimePoint until, TimePoint now) noexcept;
+  void park(TimePoint next, TimePoint now) noexcept;
+
+  BufferCore& buffer_;
+  Partition& partition_;
+  HandlerCall call_;
+  Flusher flusher_;
+  std::unique_ptr<Handler> handler_;
+  std::unique_ptr<Cargo> cargo_;
+  FlushSchedule schedule_;
+  std::atomic<bool> is_finished_{false};  // written by the consumer; read by all
+  bool is_short_of_memory_ = false;       // for a batch: wait, whatever is pending
+
+  // The doorbell is armed for this many pending items; 0: not.
+  std::size_t armed_for_ = 0;
+  TimePoint empty_at_;  // the last time the partition was seen empty
+
+  // The rate seen between the last two looks, for the adaptive wait.
+  TimePoint rate_since_;
+  std::uint64_t rate_inserted_ = 0;
+  double items_per_ns_ = 0;
+
+  // Read by next_deadline().
+  std::atomic<Duration> next_{TimePoint::max().time_since_epoch()};
+  std::atomic<std::size_t> next_limit_{0};  // pending items that want a look before `next_`
+};
+
+}  // namespace databuffer::detail

@@ -1,0 +1,75 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "databuffer/detail/lane.hpp"
+#include "databuffer/detail/slot.hpp"
+#include "engine/flush_requests.hpp"
+
+namespace databuffer::detail {
+
+// How items leave a partition: in passes.
+//
+// A pass begins by noting how many items each slot holds, and ends when all of those have left,
+// slot by slot. So an insert_batch, which is published at once, leaves in one piece; every producer
+// gets its share of each pass; and a pass is finite however fast others insert. Items that dump()
+// copied wait in `staged_`, in front of all others.
+//
+// Everything but add() and inserted() needs the partition's turn.
+class Drain {
+ public:
+  Drain(Lane& lane, const FlushRequests& requests);
+
+  /// A new producer. Threads: one at a time (the seat mutex); may throw std::bad_alloc.
+  void add(Slot& slot);
+
+  /// Items ever inserted, by all producers. Any thread.
+  [[nodiscard]] std::uint64_t inserted() const noexcept;
+
+  /// Whether a producer is inside an insert right now. Any thread.
+  [[nodiscard]] bool has_producer_inside() const noexcept;
+
+  /// Slots of all producers so far.
+  [[nodiscard]] std::size_t slot_count() const noexcept;
+
+  /// Moves the oldest items, up to `count` and up to the room in `to`, behind those of `to`.
+  std::size_t take(std::size_t count, Cargo& to) noexcept;
+
+  /// Moves every pending item into `staged()`. Throws std::bad_alloc, with nothing lost.
+  void stage_all();
+  [[nodiscard]] Cargo& staged() noexcept { return *staged_; }
+
+  /// Requests up to this number are covered by what has left.
+  [[nodiscard]] std::uint64_t covered() const noexcept { return covered_; }
+
+ private:
+  struct Producer {
+    explicit Producer(Slot& producer_slot) noexcept : slot(&producer_slot) {}
+    Slot* const slot;            // fixed
+    Producer* next = nullptr;    // fixed once linked
+    std::uint64_t drained = 0;   // under the turn: items that left the queue
+    std::uint64_t pass_end = 0;  // under the turn: … will have, when this pass ends
+  };
+
+  [[nodiscard]] Producer* first() const noexcept;
+  bool begin_pass() noexcept;
+  void skip_finished() noexcept;
+
+  Lane& lane_;
+  const FlushRequests& requests_;
+  std::deque<Producer> producers_;          // owned; grown under the seat mutex, never shrinks
+  std::atomic<Producer*> first_{nullptr};   // written under the seat mutex; read by all
+  std::atomic<std::size_t> slot_count_{0};  // likewise
+
+  // Under the turn.
+  std::unique_ptr<Cargo> staged_;
+  Producer* cursor_ = nullptr;     // null: the pass has ended
+  std::uint64_t pass_number_ = 0;  // the last request asked when the pass began
+  std::uint64_t covered_ = 0;
+};
+
+}  // namespace databuffer::detail

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "databuffer/clock.hpp"
+#include "databuffer/report.hpp"
+#include "databuffer/result.hpp"
+
+namespace databuffer::detail {
+
+// Who asked a partition to flush, and who waits for it.
+//
+// Each request gets the next number. The drain notes the last number asked when it begins a pass
+// over all slots, before it reads their counts; when that pass has been drained and its last batch
+// handled, every request up to the number is done: what was inserted before it was asked is in that
+// pass or an earlier one. A pass is bounded by what was there when it began, so nobody's inserts
+// can hold a request up.
+class FlushRequests {
+ public:
+  /// One waiting sync_flush. Guarded by the mutex until wait() has returned.
+  struct Ticket {
+    std::uint64_t number = 0;
+    FlushReport report;
+  };
+
+  /// Asks for a flush. Any thread.
+  std::uint64_t ask() noexcept;
+
+  /// The last number asked. Read before the counts that are to cover it.
+  [[nodiscard]] std::uint64_t asked() const noexcept;
+
+  /// The last number done.
+  [[nodiscard]] std::uint64_t done() const noexcept;
+
+  /// Asks, and follows every batch that ends from now on.
+  void enter(Ticket& ticket);
+
+  /// Waits until the ticket is done. Returns whether it was, within the deadline (steady clock).
+  bool wait(Ticket& ticket, TimePoint deadline);
+
+  /// A batch ended: tells those who wait. Allocates only if somebody does. Consumers only.
+  void add_batch(std::size_t items, FlushResult&& result);
+
+  /// Every request up to `number` is done. Consumers only.
+  void complete(std::uint64_t number);
+
+ private:
+  std::atomic<std::uint64_t> asked_{0};  // written by who asks
+  std::atomic<std::uint64_t> done_{0};   // written by the consumer, under the mutex
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Ticket*> open_;  // guarded by the mutex; borrowed from the waiters
+};
+
+}  // namespace databuffer::detail

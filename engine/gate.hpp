@@ -1,0 +1,111 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "databuffer/detail/cache_line.hpp"
+#include "databuffer/detail/slot.hpp"
+
+namespace databuffer::detail {
+
+// A partition's capacity, by debt: a producer tells the shared count of its inserts only once every
+// `settle_items`, and only then asks whether the partition is full.
+//
+//   settled_ = items settled - items released.  True pending = settled_ + the slots' debts.
+//
+// So no insert is refused while fewer than `capacity` items are pending (debts are never negative,
+// and release counts at most what is gone), and each producer thread passes the capacity by less
+// than `settle_items`: after a look that leaves `room`, it may insert min(settle_items, room) items
+// unasked, so that one producer alone never passes it at all.
+//
+// The full/room handshake with waiting producers is RoomBell's; all accesses here are seq_cst for
+// it.
+class Gate {
+ public:
+  explicit Gate(std::size_t capacity) noexcept
+      : capacity_(static_cast<std::int64_t>(capacity)),
+        settle_items_(static_cast<std::int64_t>(std::clamp<std::size_t>(capacity / 64, 1, 64))) {}
+
+  /// Settles the slot's debt. Returns whether there is room; then the slot may take some more items
+  /// before it asks again. Threads: the slot's owner.
+  bool settle(Slot& slot) noexcept {
+    const std::uint64_t word = own_word(slot);
+    const std::int64_t room = capacity_ - add_debt(slot, word);
+    if (room <= 0) {
+      slot.check_at = word;
+      return false;
+    }
+    slot.check_at =
+        word + Slot::kOneItem * static_cast<std::uint64_t>(std::min(settle_items_, room));
+    return true;
+  }
+
+  /// Settles the slot's debt and takes room for up to `wanted` items; returns for how many.
+  /// Threads: the slot's owner, which calls finish_reserved() when it has used them.
+  [[nodiscard]] std::size_t reserve(Slot& slot, std::size_t wanted) noexcept {
+    std::int64_t settled = add_debt(slot, own_word(slot));
+    for (;;) {
+      const std::int64_t room = capacity_ - settled;
+      if (room <= 0) return 0;
+      const std::int64_t granted =
+          static_cast<std::uint64_t>(room) < wanted ? room : static_cast<std::int64_t>(wanted);
+      // seq_cst: see the top.
+      if (settled_.compare_exchange_weak(settled, settled + granted, std::memory_order_seq_cst)) {
+        return static_cast<std::size_t>(granted);
+      }
+    }
+  }
+
+  /// `used` of `granted` items went in; the rest of the room goes back. Returns whether any did.
+  bool finish_reserved(Slot& slot, std::size_t granted, std::size_t used) noexcept {
+    slot.settled_word += Slot::kOneItem * used;
+    slot.check_at = own_word(slot);  // The next single insert asks.
+    if (used == granted) return false;
+    release(granted - used);
+    return true;
+  }
+
+  /// Tells the slot's debt without asking for room: its thread ends.
+  void settle_up(Slot& slot) noexcept {
+    const std::uint64_t word = own_word(slot);
+    add_debt(slot, word);
+    slot.check_at = word;
+  }
+
+  /// `items` have left the partition. RoomBell::ring() must follow.
+  void release(std::size_t items) noexcept {
+    settled_.fetch_sub(static_cast<std::int64_t>(items), std::memory_order_seq_cst);  // see the top
+  }
+
+  [[nodiscard]] bool has_room() const noexcept {
+    return settled_.load(std::memory_order_seq_cst) < capacity_;  // seq_cst: see the top
+  }
+
+  /// Items to give up so that there is room for one more.
+  [[nodiscard]] std::size_t excess() const noexcept {
+    const std::int64_t over = settled_.load(std::memory_order_seq_cst) - capacity_ + 1;
+    return over > 0 ? static_cast<std::size_t>(over) : 0;
+  }
+
+ private:
+  static std::uint64_t own_word(const Slot& slot) noexcept {
+    return slot.word.load(std::memory_order_relaxed);  // relaxed: its only writer reads it
+  }
+
+  std::int64_t add_debt(Slot& slot, std::uint64_t word) noexcept {
+    const auto debt = static_cast<std::int64_t>((word - slot.settled_word) / Slot::kOneItem);
+    slot.settled_word = word;
+    if (debt == 0) return settled_.load(std::memory_order_seq_cst);  // seq_cst: see the top
+    return settled_.fetch_add(debt, std::memory_order_seq_cst) + debt;
+  }
+
+  const std::int64_t capacity_;
+  const std::int64_t settle_items_;
+
+  // Written by every producer once in settle_items_, and by whoever removes items.
+  alignas(kDestructiveBytes) std::atomic<std::int64_t> settled_{0};
+};
+
+}  // namespace databuffer::detail

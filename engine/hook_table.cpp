@@ -1,0 +1,92 @@
+#include "engine/hook_table.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/live_buffers.hpp"
+
+namespace databuffer {
+namespace detail {
+
+bool HookTable::attach(std::string id, EventSet events, TelemetryHook hook) {
+  auto entry = std::make_shared<const Entry>(Entry{std::move(id), events, std::move(hook)});
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& known : *entries_) {
+      if (known->id == entry->id) return false;
+    }
+    auto grown = std::make_shared<Entries>(*entries_);
+    grown->push_back(std::move(entry));
+    publish(std::move(grown));
+  }
+  if (on_change_) on_change_();
+  return true;
+}
+
+bool HookTable::detach(std::string_view id) {
+  std::shared_ptr<const Entries> before;  // Ends outside the lock: it may own the user's hook.
+  {
+    const std::lock_guard lock(mutex_);
+    before = entries_;
+    auto shrunk = std::make_shared<Entries>();
+    std::copy_if(before->begin(), before->end(), std::back_inserter(*shrunk),
+                 [id](const auto& entry) { return entry->id != id; });
+    if (shrunk->size() == before->size()) return false;
+    publish(std::move(shrunk));
+  }
+  if (on_change_) on_change_();
+  return true;
+}
+
+void HookTable::emit(const TelemetryEvent& event) noexcept {
+  if ((listening() & EventSet(event.event).bits()) == 0) return;
+  const std::shared_ptr<const Entries> entries = snapshot();
+  for (const auto& entry : *entries) {
+    if (!entry->events.contains(event.event)) continue;
+    try {
+      entry->hook(event);
+    } catch (...) {
+      count_failure();
+      try {
+        detach(entry->id);
+      } catch (...) {
+        count_failure();  // No memory to shorten the list: it stays, and is counted again.
+      }
+    }
+  }
+}
+
+std::shared_ptr<const HookTable::Entries> HookTable::snapshot() {
+  const std::lock_guard lock(mutex_);
+  return entries_;
+}
+
+void HookTable::publish(std::shared_ptr<const Entries> entries) {
+  std::uint32_t bits = 0;
+  for (const auto& entry : *entries) bits |= entry->events.bits();
+  entries_ = std::move(entries);
+  listening_.store(bits, std::memory_order_relaxed);  // relaxed: see listening()
+}
+
+const std::shared_ptr<HookTable>& process_hooks() {
+  static const auto* const hooks =
+      new std::shared_ptr<HookTable>(std::make_shared<HookTable>(&LiveBuffers::refresh_all));
+  return *hooks;
+}
+
+}  // namespace detail
+
+Telemetry::Telemetry(std::shared_ptr<detail::HookTable> hooks) noexcept
+    : hooks_(std::move(hooks)) {}
+
+bool Telemetry::attach(std::string id, EventSet events, TelemetryHook hook) {
+  return hooks_->attach(std::move(id), events, std::move(hook));
+}
+
+bool Telemetry::detach(std::string_view id) { return hooks_->detach(id); }
+
+std::uint64_t Telemetry::hook_failures() const noexcept { return hooks_->failures(); }
+
+Telemetry telemetry() { return Telemetry(detail::process_hooks()); }
+
+}  // namespace databuffer

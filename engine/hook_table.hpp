@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "databuffer/telemetry.hpp"
+
+namespace databuffer::detail {
+
+/// The hooks of one buffer, or of the whole process. Readers take a snapshot, so that no lock is
+/// held while a hook runs and a hook may attach and detach.
+class HookTable {
+ public:
+  /// `on_change` is called, with no lock held, after the set of events listened to has changed.
+  explicit HookTable(std::function<void()> on_change = {}) : on_change_(std::move(on_change)) {}
+
+  bool attach(std::string id, EventSet events, TelemetryHook hook);
+  bool detach(std::string_view id);
+
+  /// Which events anybody listens to, as EventSet::bits().
+  [[nodiscard]] std::uint32_t listening() const noexcept {
+    // relaxed: a hook attached just now may miss an event that is happening just now.
+    return listening_.load(std::memory_order_relaxed);
+  }
+
+  /// Calls the hooks that listen. A hook that throws is detached and counted.
+  void emit(const TelemetryEvent& event) noexcept;
+
+  void count_failure() noexcept {
+    failures_.fetch_add(1, std::memory_order_relaxed);  // relaxed: a statistic
+  }
+  [[nodiscard]] std::uint64_t failures() const noexcept {
+    return failures_.load(std::memory_order_relaxed);  // relaxed: a statistic
+  }
+
+  // For fork: nobody may hold the mutex while the process is copied.
+  std::mutex& mutex() noexcept { return mutex_; }
+
+ private:
+  struct Entry {
+    std::string id;
+    EventSet events;
+    TelemetryHook hook;
+  };
+  using Entries = std::vector<std::shared_ptr<const Entry>>;
+
+  [[nodiscard]] std::shared_ptr<const Entries> snapshot();
+  void publish(std::shared_ptr<const Entries> entries);
+
+  std::function<void()> on_change_;  // fixed
+  std::mutex mutex_;
+  std::shared_ptr<const Entries> entries_ = std::make_shared<Entries>();  // guarded by the mutex
+  std::atomic<std::uint32_t> listening_{0};                               // written under the mutex
+  std::atomic<std::uint64_t> failures_{0};                                // written by who emits
+};
+
+/// The hooks of the whole process; never destroyed, for buffers may outlive everything.
+[[nodiscard]] const std::shared_ptr<HookTable>& process_hooks();
+
+}  // namespace databuffer::detail

@@ -1,0 +1,289 @@
+// The slow path of an insert: no seat yet, no room, several items, somebody listens, or no
+// membarrier.
+#include <sched.h>
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <optional>
+
+#include "engine/buffer_core.hpp"
+#include "engine/times.hpp"
+
+namespace databuffer::detail {
+namespace {
+
+// Items of a range given up at a time.
+constexpr std::size_t kDropItems = 4096;
+// Tries to get the turn for dropping the oldest, before the newest goes instead.
+constexpr int kTurnTries = 64;
+
+bool is_marked(const Slot& slot) noexcept {
+  // relaxed: this thread is the only writer.
+  return (slot.word.load(std::memory_order_relaxed) & Slot::kInside) != 0;
+}
+
+std::string describe(const std::exception_ptr& exception) {
+  try {
+    std::rethrow_exception(exception);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception that is not a std::exception";
+  }
+}
+
+/// A seat for this one call: of a thread that has none, or whose own is in use further up its
+/// stack.
+class BorrowedSeat {
+ public:
+  explicit BorrowedSeat(Seats& seats) : seats_(seats), seat_(seats.borrow()) {}
+  ~BorrowedSeat() { seats_.give_back(seat_); }
+  BorrowedSeat(const BorrowedSeat&) = delete;
+  BorrowedSeat& operator=(const BorrowedSeat&) = delete;
+  [[nodiscard]] Seat& seat() noexcept { return seat_; }
+
+ private:
+  Seats& seats_;
+  Seat& seat_;
+};
+
+}  // namespace
+
+/// One call of the insert family, and how far it has come.
+struct BufferCore::InsertCall {
+  Source& source;
+  std::size_t count;            // lowered when a range of unknown length ends
+  std::size_t partition_index;  // kAnyPartition, until the first of several items is in
+  Duration timeout;
+  bool may_wait;
+
+  std::size_t accepted = 0;
+  InsertStatus status = InsertStatus::kAccepted;
+  std::exception_ptr exception{};
+  bool is_nested = false;               // met a slot that this very thread is inside of
+  std::optional<TimePoint> deadline{};  // of the wait, once it has begun; steady clock
+
+  bool end(InsertStatus how) noexcept {
+    status = how;
+    return false;
+  }
+};
+
+InsertBatchResult BufferCore::insert(std::size_t partition_index, Source& source, std::size_t count,
+                                     Timeout timeout, bool may_wait) {
+  if (is_closed()) return {InsertStatus::kClosed, 0};
+  if (count == 0) return {};
+  InsertCall call{source, count, partition_index, timeout.value_or(options_.insert_timeout),
+                  may_wait};
+  const bool is_heard = listens({Event::kInsertStart, Event::kInsertStop, Event::kInsertException});
+  TelemetryEvent event;
+  TimePoint began{};
+  if (is_heard) {
+    began = now();
+    event.size = count;
+    emit(event);
+  }
+  try {
+    Seat* const own = seat_of_this_thread(*this);
+    if (own != nullptr) insert_items(call, *own);
+    if (own == nullptr || call.is_nested) {
+      call.is_nested = false;
+      BorrowedSeat borrowed(seats_);
+      insert_items(call, borrowed.seat());
+    }
+  } catch (const std::bad_alloc&) {
+    call.status = InsertStatus::kNoMemory;
+  }
+  if (is_heard) {
+    const std::string error = call.exception ? describe(call.exception) : std::string();
+    event.event = call.exception ? Event::kInsertException : Event::kInsertStop;
+    event.duration = now() - began;
+    event.size = call.accepted;
+    event.insert_status = call.status;
+    event.error = error;
+    emit(event);
+  }
+  if (call.exception) std::rethrow_exception(call.exception);
+  return {call.status, call.accepted};
+}
+
+void BufferCore::insert_items(InsertCall& call, Seat& seat) {
+  while (call.accepted < call.count) {
+    if (is_closed()) {
+      call.status = InsertStatus::kClosed;
+      return;
+    }
+    Slot* const slot = find_room(call, seat);
+    if (call.is_nested) return;
+    const bool goes_on = slot != nullptr ? insert_some(call, seat, *slot) : overflow(call, seat);
+    if (!goes_on) return;
+  }
+}
+
+// Round robin passes on to the next partition with room before anything waits.
+Slot* BufferCore::find_room(InsertCall& call, Seat& seat) noexcept {
+  const bool is_pinned = call.partition_index != kAnyPartition;
+  const std::size_t tries = is_pinned ? 1 : partitions_.size();
+  for (std::size_t tried = 0; tried < tries; ++tried) {
+    Slot& slot = is_pinned ? *seat.slots[call.partition_index] : *seat.cursor;
+    if (is_marked(slot)) {
+      call.is_nested = true;
+      return nullptr;
+    }
+    // relaxed: this thread is the only writer.
+    if (slot.word.load(std::memory_order_relaxed) != slot.check_at || settle(slot)) return &slot;
+    if (!is_pinned) seat.cursor = slot.next;
+  }
+  return nullptr;
+}
+
+// Moves into the slot what there is room for. Returns whether the call goes on.
+bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
+  Gate& gate = partitions_[slot.partition_index]->gate;
+  const bool is_single = call.count == 1;
+  const std::size_t granted = is_single ? 1 : gate.reserve(slot, call.count - call.accepted);
+  if (granted == 0) return true;  // Somebody was faster; look for room again.
+
+  const Source::Prepared prepared = call.source.prepare(granted);
+  const PushResult result =
+      prepared.count == 0 ? PushResult::kIn : push(slot, call.source, prepared.count);
+  const std::size_t inserted = result == PushResult::kIn ? prepared.count : 0;
+  if (!is_single && gate.finish_reserved(slot, granted, inserted)) room_bell_.ring();
+  call.accepted += inserted;
+  if (call.partition_index == kAnyPartition) {
+    seat.cursor = slot.next;
+    if (--seat.tickets_left == 0) router_.draw(seat);
+    if (!is_single) call.partition_index = slot.partition_index;  // The others follow.
+  }
+  if (prepared.is_exhausted) call.count = call.accepted + call.source.stranded();
+
+  if (result != PushResult::kIn) {
+    const bool is_closed = result == PushResult::kClosed;
+    call.status = is_closed ? InsertStatus::kClosed : InsertStatus::kNoMemory;
+    if (const std::size_t stranded = call.source.stranded(); stranded > 0) {
+      drop_from_source(call, *partitions_[slot.partition_index], stranded,
+                       is_closed ? DropReason::kClosed : DropReason::kNoMemory);
+    }
+    return false;
+  }
+  call.exception = prepared.exception;
+  return call.exception == nullptr;
+}
+
+// As Inserter::try_push, step by step, but all seq_cst: this is also the path of machines without
+// membarrier, where [P1] → [P2] and [P3] → [P4] must be in one total order with the other sides.
+BufferCore::PushResult BufferCore::push(Slot& slot, Source& source, std::size_t count) noexcept {
+  // relaxed: this thread is the only writer.
+  const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
+  slot.word.store(word | Slot::kInside, std::memory_order_seq_cst);              // [P1]
+  if ((attention.load(std::memory_order_seq_cst) & (kClosed | kForked)) != 0) {  // [P2]
+    slot.word.store(word, std::memory_order_release);  // release: close waits for the mark to go
+    return PushResult::kClosed;
+  }
+  const bool is_in = source.push(slot, count);
+  slot.word.store(is_in ? word + Slot::kOneItem * count : word, std::memory_order_seq_cst);  // [P3]
+  if (!is_in) return PushResult::kNoMemory;
+  if (slot.watch->load(std::memory_order_seq_cst) != 0) count_down(slot, count);  // [P4]
+  return PushResult::kIn;
+}
+
+// There is no room. Returns whether to look again.
+bool BufferCore::overflow(InsertCall& call, Seat& seat) {
+  const std::size_t partition_index =
+      call.partition_index != kAnyPartition ? call.partition_index : seat.cursor->partition_index;
+  Partition& partition = *partitions_[partition_index];
+  switch (options_.overflow) {
+    case Overflow::kReject:
+      return call.end(InsertStatus::kFull);
+    case Overflow::kDropOldest:
+      if (drop_oldest(partition)) return true;
+      [[fallthrough]];
+    case Overflow::kDropNewest:
+      call.status = InsertStatus::kDropped;
+      while (call.accepted < call.count && call.exception == nullptr) {
+        const std::size_t wanted = std::min(kDropItems, call.count - call.accepted);
+        if (drop_from_source(call, partition, wanted, DropReason::kNewest) < wanted) break;
+      }
+      return false;
+    case Overflow::kBlock:
+      break;
+  }
+  if (!call.may_wait || RoleFrame::works_for(*this)) return call.end(InsertStatus::kFull);
+  return wait_for_room(call);
+}
+
+bool BufferCore::wait_for_room(InsertCall& call) {
+  if (!call.deadline) {
+    call.deadline = wait_deadline(call.timeout);
+    if (listens(Event::kBlocked)) {
+      TelemetryEvent event;
+      event.event = Event::kBlocked;
+      event.size = call.count - call.accepted;
+      if (call.partition_index != kAnyPartition) event.partition_index = call.partition_index;
+      emit(event);
+    }
+    // A full partition has a batch due: no need to sleep out a nap.
+    for (const auto& partition : partitions_) partition->doorbell.ring();
+  }
+  const auto has_room = [&] {
+    if (call.partition_index != kAnyPartition) {
+      return partitions_[call.partition_index]->gate.has_room();
+    }
+    return std::any_of(partitions_.begin(), partitions_.end(),
+                       [](const auto& partition) { return partition->gate.has_room(); });
+  };
+  RoomBell::Waiter waiter(room_bell_);
+  while (!has_room() && !is_closed()) {
+    if (steady_clock().now() >= *call.deadline) {
+      return call.end(InsertStatus::kTimedOut);
+    }
+    waiter.wait_until(*call.deadline);
+  }
+  return true;
+}
+
+// Makes room for one item by giving up the oldest. Returns false where it cannot: somebody else has
+// the turn and keeps it, or there is nothing to give up yet.
+bool BufferCore::drop_oldest(Partition& partition) {
+  const std::unique_ptr<Cargo> cargo = partition.lane->make_cargo();
+  int tries = 0;
+  while (!partition.turn.try_acquire()) {
+    if (++tries == kTurnTries || RoleFrame::holds(partition.turn)) return false;
+    sched_yield();
+  }
+  {
+    const Turn::Holder holder(partition.turn, *this);
+    const std::size_t excess = partition.gate.excess();
+    if (excess == 0) return true;  // Room has appeared.
+    cargo->reserve(excess);
+    partition.remove(partition.drain.take(excess, *cargo));
+  }
+  if (cargo->size() == 0) return false;
+  ring_room();
+  DropInfo info;
+  info.reason = DropReason::kOldest;
+  drop(partition, *cargo, info);
+  return true;
+}
+
+// Takes up to `count` items of the call and gives them up. Returns how many there were.
+std::size_t BufferCore::drop_from_source(InsertCall& call, Partition& partition, std::size_t count,
+                                         DropReason reason) {
+  const std::unique_ptr<Cargo> cargo = partition.lane->make_cargo();
+  try {
+    call.source.give(count, *cargo);
+  } catch (...) {
+    call.exception = std::current_exception();  // What was given before it is dropped all the same.
+  }
+  const std::size_t given = cargo->size();
+  // relaxed: see ItemCounts.
+  partition.counts.never_queued.fetch_add(given, std::memory_order_relaxed);
+  DropInfo info;
+  info.reason = reason;
+  drop(partition, *cargo, info);
+  call.accepted += given;
+  return given;
+}
+
+}  // namespace databuffer::detail

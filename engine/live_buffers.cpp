@@ -1,0 +1,56 @@
+#include "engine/live_buffers.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+
+#include "engine/buffer_core.hpp"
+#include "engine/hook_table.hpp"
+
+namespace databuffer::detail {
+
+LiveBuffers& LiveBuffers::instance() {
+  static auto* const buffers = new LiveBuffers;
+  return *buffers;
+}
+
+LiveBuffers::LiveBuffers() {
+  pthread_atfork(&before_fork, &after_fork_in_parent, &after_fork_in_child);
+}
+
+void LiveBuffers::add(BufferCore& buffer) {
+  const std::lock_guard lock(mutex_);
+  buffers_.push_back(&buffer);
+  buffer.refresh_attention();
+}
+
+void LiveBuffers::remove(BufferCore& buffer) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase(buffers_, &buffer);
+}
+
+void LiveBuffers::refresh_all() {
+  const std::lock_guard lock(instance().mutex_);
+  for (BufferCore* const buffer : instance().buffers_) buffer->refresh_attention();
+}
+
+void LiveBuffers::before_fork() noexcept {
+  instance().mutex_.lock();
+  process_hooks()->mutex().lock();
+}
+
+void LiveBuffers::after_fork_in_parent() noexcept {
+  process_hooks()->mutex().unlock();
+  instance().mutex_.unlock();
+}
+
+void LiveBuffers::after_fork_in_child() noexcept {
+  for (BufferCore* const buffer : instance().buffers_) {
+    // seq_cst: as every change of `attention`; the child has one thread.
+    buffer->attention.fetch_or(Core::kForked, std::memory_order_seq_cst);
+  }
+  instance().buffers_.clear();
+  after_fork_in_parent();
+}
+
+}  // namespace databuffer::detail

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+namespace databuffer::detail {
+
+class BufferCore;
+
+/// Every running buffer of the process: for hooks on all of them, and for fork.
+///
+/// fork(2): the child has no consumer threads, and locks may be held by threads it does not have.
+/// So the child's copies are made inert (Core::kForked) before fork returns there: every call
+/// answers at once, nothing is locked, joined or delivered. This list's mutex and the process
+/// hooks' are held across the fork, so that both lists are whole in the child, and buffers made
+/// there work.
+class LiveBuffers {
+ public:
+  static LiveBuffers& instance();  // never destroyed
+
+  void add(BufferCore& buffer);
+  void remove(BufferCore& buffer) noexcept;
+
+  /// Some hooks have changed: has every buffer look who listens.
+  static void refresh_all();
+
+ private:
+  LiveBuffers();
+
+  static void before_fork() noexcept;
+  static void after_fork_in_parent() noexcept;
+  static void after_fork_in_child() noexcept;
+
+  std::mutex mutex_;
+  std::vector<BufferCore*> buffers_;  // guarded by the mutex; borrowed
+};
+
+}  // namespace databuffer::detail

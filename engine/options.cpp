@@ -1,0 +1,71 @@
+#include "databuffer/options.hpp"
+
+#include <string>
+
+namespace databuffer {
+namespace {
+
+constexpr std::size_t kMaxNameBytes = 256;
+constexpr std::size_t kMaxPartitions = 1024;
+constexpr std::size_t kMaxBatchItems = std::size_t{1} << 31U;
+constexpr std::size_t kMaxCapacityItems = std::size_t{1} << 40U;
+
+std::string text(Duration duration) {
+  return duration == kForever ? "forever" : std::to_string(duration.count()) + " ns";
+}
+
+void check_count(const char* field, std::size_t value, std::size_t lowest, std::size_t highest) {
+  if (value >= lowest && value <= highest) return;
+  throw OptionsError(field, std::to_string(value),
+                     "must be " + std::to_string(lowest) + " to " + std::to_string(highest));
+}
+
+void check_duration(const char* field, Duration value, Duration lowest) {
+  if (value >= lowest) return;
+  throw OptionsError(field, text(value),
+                     lowest == Duration::zero() ? "must not be negative" : "must be more than 0");
+}
+
+template <class Enum>
+void check_enum(const char* field, Enum value, Enum last) {
+  if (value <= last) return;
+  throw OptionsError(field, std::to_string(static_cast<unsigned>(value)),
+                     "must be 0 to " + std::to_string(static_cast<unsigned>(last)));
+}
+
+}  // namespace
+
+void Options::validate() const {
+  if (name.empty()) throw OptionsError("name", "\"\"", "must not be empty");
+  if (name.size() > kMaxNameBytes) {
+    throw OptionsError("name", "\"" + name.substr(0, 32) + "…\"",
+                       "must be at most " + std::to_string(kMaxNameBytes) + " bytes, is " +
+                           std::to_string(name.size()));
+  }
+  if (name.find('\0') != std::string::npos) {
+    throw OptionsError("name", "a text with a NUL byte", "must not contain one");
+  }
+  check_count("partitions", partitions, 1, kMaxPartitions);
+  check_count("max_size", max_size, 1, kMaxBatchItems);
+  check_count("max_size_jitter", max_size_jitter, 0, kMaxBatchItems);
+  check_duration("flush_interval", flush_interval, Duration::zero());
+  check_duration("flush_jitter", flush_jitter, Duration::zero());
+  check_duration("flush_timeout", flush_timeout, Duration{1});
+  check_duration("insert_timeout", insert_timeout, Duration::zero());
+  check_duration("close_timeout", close_timeout, Duration::zero());
+  if (capacity.has_value()) {
+    const std::size_t largest_batch = max_size + max_size_jitter;
+    if (*capacity < largest_batch) {
+      throw OptionsError(
+          "capacity", std::to_string(*capacity),
+          "must be at least max_size + max_size_jitter = " + std::to_string(largest_batch) +
+              ", or a full batch could never gather");
+    }
+    check_count("capacity", *capacity, 1, kMaxCapacityItems);
+  }
+  check_enum("overflow", overflow, Overflow::kDropOldest);
+  check_enum("wait_strategy", wait_strategy, WaitStrategy::kPark);
+  check_enum("threading", threading, Threading::kManual);
+}
+
+}  // namespace databuffer

@@ -1,0 +1,99 @@
+#include "engine/overdue_watch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace databuffer::detail {
+
+std::stop_token HandlerCall::begin(TimePoint now, std::uint64_t batch_id, std::size_t items) {
+  const std::lock_guard lock(mutex_);
+  if (!stop_.stop_possible()) stop_ = std::stop_source();  // The last one was used.
+  is_running_ = true;
+  is_reported_ = false;
+  began_ = now;
+  batch_id_ = batch_id;
+  items_ = items;
+  return stop_.get_token();
+}
+
+HandlerCall::Ended HandlerCall::end(TimePoint now) noexcept {
+  std::stop_source used(std::nostopstate);  // ends outside the lock
+  const std::lock_guard lock(mutex_);
+  is_running_ = false;
+  ended_ = now;
+  last_duration_ = now - began_;
+  // Whoever reported it may only now be about to set the token: the next call gets another.
+  if (is_reported_) used = std::exchange(stop_, std::stop_source(std::nostopstate));
+  return {last_duration_, is_reported_};
+}
+
+bool HandlerCall::report_overdue(TimePoint now, Duration limit, Overdue& overdue) {
+  const std::lock_guard lock(mutex_);
+  if (!is_running_ || is_reported_ || now < deadline_after(began_, limit)) return false;
+  is_reported_ = true;
+  overdue = {batch_id_, items_, now - began_, stop_};
+  return true;
+}
+
+TimePoint HandlerCall::due(Duration limit) const {
+  const std::lock_guard lock(mutex_);
+  return is_running_ && !is_reported_ ? deadline_after(began_, limit) : TimePoint::max();
+}
+
+void HandlerCall::describe(TimePoint now, PartitionInfo& info) const {
+  const std::lock_guard lock(mutex_);
+  info.is_flushing = is_running_;
+  info.is_overdue = is_running_ && is_reported_;
+  info.flushing_for = is_running_ ? now - began_ : Duration::zero();
+  info.since_last_flush = now - ended_;
+  info.last_flush_duration = last_duration_;
+}
+
+void OverdueWatch::run() {
+  std::unique_lock lock(mutex_);
+  while (!is_stopping_) {
+    // relaxed: the mutex of each call orders it. A consumer locks that mutex in begin() and reads
+    // this flag afterwards; we write it first and lock then. So either we see its call, or it sees
+    // that we are dormant.
+    is_dormant_.store(true, std::memory_order_relaxed);
+    lock.unlock();
+    const TimePoint due = report_all();
+    lock.lock();
+    if (is_stopping_) return;
+    if (due == TimePoint::max()) {
+      changed_.wait(lock, [&] { return is_stopping_ || !is_dormant_.load(); });
+    } else {
+      is_dormant_.store(false, std::memory_order_relaxed);  // relaxed: as above
+      // The clock may be a test's: wait for what is left of it in real time, then look again.
+      changed_.wait_until(lock, deadline_after(steady_clock().now(), due - clock_.now()),
+                          [&] { return is_stopping_; });
+    }
+  }
+}
+
+void OverdueWatch::stop() {
+  const std::lock_guard lock(mutex_);
+  is_stopping_ = true;
+  changed_.notify_all();
+}
+
+void OverdueWatch::notice_call() {
+  if (!is_dormant_.load(std::memory_order_relaxed)) return;  // relaxed: see run()
+  const std::lock_guard lock(mutex_);
+  is_dormant_.store(false, std::memory_order_relaxed);  // relaxed: see run()
+  changed_.notify_all();
+}
+
+TimePoint OverdueWatch::report_all() {
+  TimePoint due = TimePoint::max();
+  for (std::size_t index = 0; index < calls_.size(); ++index) {
+    HandlerCall::Overdue overdue;
+    if (calls_[index]->report_overdue(clock_.now(), flush_timeout_, overdue)) {
+      report_(index, overdue);
+    }
+    due = std::min(due, calls_[index]->due(flush_timeout_));
+  }
+  return due;
+}
+
+}  // namespace databuffer::detail

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <stop_token>
+#include <vector>
+
+#include "databuffer/clock.hpp"
+#include "databuffer/report.hpp"
+
+namespace databuffer::detail {
+
+/// One consumer's handler call, as the watch sees it. All under its mutex.
+class HandlerCall {
+ public:
+  /// A call begins; returns its stop token. Consumer.
+  std::stop_token begin(TimePoint now, std::uint64_t batch_id, std::size_t items);
+
+  struct Ended {
+    Duration duration{};
+    bool was_reported = false;  // as overdue
+  };
+  /// The call returned. Consumer.
+  Ended end(TimePoint now) noexcept;
+
+  struct Overdue {
+    std::uint64_t batch_id = 0;
+    std::size_t items = 0;
+    Duration duration{};
+    std::stop_source stop{
+        std::nostopstate};  // to be set outside the lock: it runs the user's callbacks
+  };
+  /// Whether the call is overdue and was not reported yet; then it is now. Any thread.
+  bool report_overdue(TimePoint now, Duration limit, Overdue& overdue);
+
+  /// When the running call will be overdue; "never" if none runs or it has been reported.
+  [[nodiscard]] TimePoint due(Duration limit) const;
+
+  /// Fills in is_flushing, is_overdue, flushing_for, since_last_flush, last_flush_duration.
+  void describe(TimePoint now, PartitionInfo& info) const;
+
+  explicit HandlerCall(TimePoint now) : ended_(now) {}
+
+ private:
+  mutable std::mutex mutex_;
+  std::stop_source stop_;  // the current call's; a new one after it was used
+  bool is_running_ = false;
+  bool is_reported_ = false;
+  TimePoint began_{};
+  TimePoint ended_;  // of the last call that returned, or the start
+  Duration last_duration_{};
+  std::uint64_t batch_id_ = 0;
+  std::size_t items_ = 0;
+};
+
+/// Watches a buffer's handler calls, on a thread of its own, and has each overdue one reported
+/// once.
+///
+/// It sleeps until the earliest running call would be overdue. When it finds none running it goes
+/// dormant: it sleeps without a timer until a call begins. So a busy buffer wakes it once in a
+/// flush_timeout, and an idle one never.
+class OverdueWatch {
+ public:
+  using Report = std::function<void(std::size_t partition_index, HandlerCall::Overdue&)>;
+
+  OverdueWatch(const Clock& clock, Duration flush_timeout, std::vector<HandlerCall*> calls,
+               Report report)
+      : clock_(clock),
+        flush_timeout_(flush_timeout),
+        calls_(std::move(calls)),
+        report_(std::move(report)) {}
+
+  /// The thread's body; returns after stop().
+  void run();
+  void stop();
+
+  /// A call has begun (HandlerCall::begin has returned). Consumers.
+  void notice_call();
+
+ private:
+  [[nodiscard]] TimePoint report_all();
+
+  const Clock& clock_;
+  const Duration flush_timeout_;
+  const std::vector<HandlerCall*> calls_;  // borrowed
+  const Report report_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_stopping_ = false;             // guarded by the mutex
+  std::atomic<bool> is_dormant_{false};  // written under the mutex; read by consumers
+};
+
+}  // namespace databuffer::detail

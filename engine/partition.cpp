@@ -1,0 +1,45 @@
+#include "engine/partition.hpp"
+
+namespace databuffer {
+
+Ledger& Ledger::operator+=(const Ledger& other) noexcept {
+  accepted += other.accepted;
+  flushed += other.flushed;
+  failed += other.failed;
+  dropped_newest += other.dropped_newest;
+  dropped_oldest += other.dropped_oldest;
+  dropped_closed += other.dropped_closed;
+  dropped_no_memory += other.dropped_no_memory;
+  taken += other.taken;
+  pending += other.pending;
+  in_flight += other.in_flight;
+  return *this;
+}
+
+namespace detail {
+
+Ledger Partition::ledger() const noexcept {
+  // relaxed: see ItemCounts.
+  const auto read = [](const std::atomic<std::uint64_t>& count) {
+    return count.load(std::memory_order_relaxed);
+  };
+  const auto dropped = [&](DropReason reason) {
+    return read(counts.dropped[static_cast<std::size_t>(reason)]);
+  };
+  Ledger ledger;
+  // From the ends towards the beginning, so that an item on its way is not missed by both.
+  ledger.flushed = read(counts.flushed);
+  ledger.failed = read(counts.failed);
+  ledger.taken = read(counts.taken);
+  ledger.dropped_newest = dropped(DropReason::kNewest);
+  ledger.dropped_oldest = dropped(DropReason::kOldest);
+  ledger.dropped_closed = dropped(DropReason::kClosed);
+  ledger.dropped_no_memory = dropped(DropReason::kNoMemory);
+  ledger.in_flight = read(counts.in_flight);
+  ledger.pending = pending();
+  ledger.accepted = drain.inserted() + read(counts.never_queued);
+  return ledger;
+}
+
+}  // namespace detail
+}  // namespace databuffer

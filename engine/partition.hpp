@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "databuffer/detail/cache_line.hpp"
+#include "databuffer/detail/lane.hpp"
+#include "databuffer/options.hpp"
+#include "databuffer/report.hpp"
+#include "engine/doorbell.hpp"
+#include "engine/drain.hpp"
+#include "engine/flush_requests.hpp"
+#include "engine/gate.hpp"
+#include "engine/turn.hpp"
+
+namespace databuffer::detail {
+
+/// Where items went, as counters that only grow (but in_flight). Written once for each group of
+/// items by whoever moves them on; read by size(), info() and ledger().
+///
+///   pending   = inserted (the slots' words) - removed
+///   in_flight = handed to a handler that has not returned
+struct ItemCounts {
+  // All relaxed but `removed`: statistics, exact when no call is in progress.
+  std::atomic<std::uint64_t> removed{0};  // written under the turn
+  std::atomic<std::uint64_t> in_flight{0};
+  std::atomic<std::uint64_t> flushed{0};
+  std::atomic<std::uint64_t> failed{0};
+  std::atomic<std::uint64_t> taken{0};
+  std::atomic<std::uint64_t> never_queued{0};  // accepted and dropped without having been pending
+  std::array<std::atomic<std::uint64_t>, 5> dropped{};  // by DropReason; kFailed is not used here
+
+  std::atomic<std::uint64_t> batches{0};
+  std::atomic<std::uint64_t> failed_batches{0};
+  std::atomic<std::uint64_t> overdue_batches{0};
+};
+
+/// One partition: its items and everything that is shared about them. Who does what:
+/// producers insert (Inserter, inserts.cpp), one Consumer removes.
+struct Partition {
+  Partition(std::size_t partition_index, const Options& options, std::unique_ptr<Lane> typed_lane)
+      : index(partition_index),
+        name(options.name + "." + std::to_string(partition_index)),
+        capacity(options.effective_capacity()),
+        lane(std::move(typed_lane)),
+        drain(*lane, requests),
+        gate(capacity) {}
+
+  /// Items waiting. Never negative: what is removed was inserted before, and is read first.
+  [[nodiscard]] std::size_t pending() const noexcept {
+    // acquire: pairs with remove(): every item it counts is in the slots' counts by now.
+    const std::uint64_t removed = counts.removed.load(std::memory_order_acquire);
+    return static_cast<std::size_t>(drain.inserted() - removed);
+  }
+
+  /// `items` left the pending ones. Requires the turn. RoomBell::ring() must follow.
+  void remove(std::size_t items) noexcept {
+    // release: pairs with pending(). The turn's holder is the only writer.
+    counts.removed.fetch_add(items, std::memory_order_release);
+    gate.release(items);
+  }
+
+  [[nodiscard]] Ledger ledger() const noexcept;
+
+  // Fixed.
+  const std::size_t index;
+  const std::string name;
+  const std::size_t capacity;
+  const std::unique_ptr<Lane> lane;
+
+  // Shared; each says by whom.
+  FlushRequests requests;
+  Drain drain;
+  Turn turn;
+  Gate gate;
+  Doorbell doorbell;
+  std::atomic<bool> is_closing{false};  // written by close; read by the consumer
+  alignas(kDestructiveBytes) ItemCounts counts;
+};
+
+}  // namespace databuffer::detail

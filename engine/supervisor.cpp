@@ -1,0 +1,52 @@
+#include "databuffer/supervisor.hpp"
+
+#include <algorithm>
+#include <exception>
+
+namespace databuffer {
+
+Supervisor::Supervisor(std::string name, Duration stop_timeout)
+    : name_(std::move(name)), stop_timeout_(stop_timeout) {
+  if (name_.empty()) throw OptionsError("name", "\"\"", "must not be empty");
+  if (stop_timeout_ < Duration::zero()) {
+    throw OptionsError("stop_timeout", std::to_string(stop_timeout_.count()) + " ns",
+                       "must not be negative");
+  }
+}
+
+Supervisor::~Supervisor() {
+  stop(stop_timeout_);
+  while (!members_.empty()) members_.pop_back();  // The last started goes first, here too.
+}
+
+std::vector<Supervisor::Stopped> Supervisor::stop(Duration timeout) {
+  const TimePoint deadline = deadline_after(steady_clock().now(), timeout);
+  std::vector<Stopped> stopped;
+  stopped.reserve(members_.size());
+  for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
+    const Duration left = deadline == TimePoint::max() ? kForever : deadline - steady_clock().now();
+    stopped.push_back({(*member)->name, (*member)->close(left)});
+  }
+  return stopped;
+}
+
+void Supervisor::check_name(const std::string& name) const {
+  const bool is_known = std::any_of(members_.begin(), members_.end(),
+                                    [&](const auto& member) { return member->name == name; });
+  if (is_known) throw OptionsError("name", "\"" + name + "\"", "must be new to the group");
+}
+
+void Supervisor::fail_start(const std::string& name) {
+  std::string cause = "an exception that is not a std::exception";
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    cause = error.what();
+  } catch (...) {  // Its text is the default above.
+  }
+  stop(stop_timeout_);
+  throw StartError(name,
+                   "group \"" + name_ + "\": buffer \"" + name + "\" did not start: " + cause);
+}
+
+}  // namespace databuffer

@@ -1,0 +1,31 @@
+#include "engine/turn.hpp"
+
+#include "engine/futex.hpp"
+
+namespace databuffer::detail {
+
+// The three-state futex mutex of Ulrich Drepper, "Futexes Are Tricky" (2011), section 5.
+
+bool Turn::try_acquire() noexcept {
+  std::uint32_t state = kFree;
+  // acquire: pairs with give_back(): the last holder's removals are seen.
+  return state_.compare_exchange_strong(state, kHeld, std::memory_order_acquire,
+                                        std::memory_order_relaxed);
+}
+
+bool Turn::acquire_until(TimePoint deadline) noexcept {
+  if (try_acquire()) return true;
+  // acquire: as in try_acquire().
+  while (state_.exchange(kAwaited, std::memory_order_acquire) != kFree) {
+    futex_wait(state_, kAwaited, deadline);
+    if (deadline != TimePoint::max() && steady_clock().now() >= deadline) return try_acquire();
+  }
+  return true;
+}
+
+void Turn::give_back() noexcept {
+  // release: pairs with the acquiring side.
+  if (state_.exchange(kFree, std::memory_order_release) == kAwaited) futex_wake(state_, 1);
+}
+
+}  // namespace databuffer::detail

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <any>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stop_token>
+#include <string_view>
+
+namespace databuffer {
+
+/// Why a batch was handed over.
+enum class FlushReason : std::uint8_t {
+  kSize,      ///< `max_size` (plus its jitter) items were pending.
+  kInterval,  ///< The first item had waited `flush_interval` (plus its jitter).
+  kManual,    ///< flush() or sync_flush() asked.
+  kClose,     ///< The buffer is closing.
+};
+
+[[nodiscard]] std::string_view to_string(FlushReason reason) noexcept;
+
+/// A batch in its handler's hands: contiguous and mutable, so items may be moved out.
+/// Borrowed: it ends when the handler returns.
+template <class T>
+class Batch {
+ public:
+  using value_type = T;
+  using iterator = T*;
+  using const_iterator = const T*;
+
+  explicit Batch(std::span<T> items) noexcept : items_(items) {}
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  [[nodiscard]] std::size_t size() const noexcept { return items_.size(); }
+  [[nodiscard]] T* data() const noexcept { return items_.data(); }
+  [[nodiscard]] T* begin() const noexcept { return items_.data(); }
+  [[nodiscard]] T* end() const noexcept { return items_.data() + items_.size(); }
+  [[nodiscard]] T& operator[](std::size_t index) const noexcept { return items_[index]; }
+  [[nodiscard]] std::span<T> items() const noexcept { return items_; }
+
+ private:
+  std::span<T> items_;  // borrowed from the consumer
+};
+
+/// What a handler is told about its batch. Borrowed until the handler returns.
+struct FlushContext {
+  std::string_view buffer;          ///< `Options::name`.
+  std::string_view partition;       ///< The buffer's name and the partition's index: "name.0".
+  std::size_t partition_index = 0;  ///< 0 … partitions - 1.
+  std::size_t size = 0;             ///< Items in the batch when it was handed over; never 0.
+  FlushReason reason = FlushReason::kSize;
+  std::uint64_t batch_id = 0;      ///< Counts from 1 in each partition.
+  std::uint32_t attempt = 1;       ///< 1 for the first call with this batch.
+  std::size_t waiting_behind = 0;  ///< Items that stayed in the partition when this batch left.
+  const std::any* meta = nullptr;  ///< `Options::flush_meta`; never null inside a handler.
+  std::stop_token stop_token;      ///< Set when the call is overdue (`Options::flush_timeout`).
+};
+
+}  // namespace databuffer

@@ -1,0 +1,202 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <memory>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "databuffer/detail/core.hpp"
+#include "databuffer/detail/handler.hpp"
+#include "databuffer/detail/inserter.hpp"
+#include "databuffer/options.hpp"
+#include "databuffer/report.hpp"
+#include "databuffer/result.hpp"
+#include "databuffer/telemetry.hpp"
+
+namespace databuffer {
+
+/// Gathers items from many threads into batches and hands each batch to a flush handler when
+/// `max_size` items are pending, when the first has waited `flush_interval`, or when asked.
+///
+///     databuffer::Buffer<Event> events{{.name = "events"}, [](std::span<Event> batch) {
+///       database.insert_all(batch);
+///     }};
+///     events.insert(event);
+///
+/// Requires    T is nothrow-move-constructible and nothrow-destructible.
+/// Ordering    one thread's items keep their order within a partition; nothing else is promised.
+/// Threads     every call, from any number at once, unless it says otherwise. Destruction: one.
+/// Timeouts    any chrono duration; zero and less do not wait, kForever has no limit. Real time.
+template <class T>
+class Buffer {
+  static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
+                "databuffer: the item type must be movable and destructible without throwing, so "
+                "that no item is lost half way");
+  static_assert(std::is_same_v<T, std::remove_cvref_t<T>>, "databuffer: the item type is a value");
+
+ public:
+  using value_type = T;
+
+  /// Starts the buffer; it runs when the constructor returns. `handler` is any callable on
+  /// `(Batch<T>&)` or `(std::span<T>)`, optionally with `const FlushContext&` behind, that returns
+  /// FlushResult, bool or nothing. With several partitions it is called by several threads at once.
+  /// Throws      OptionsError; std::system_error if a thread does not start; std::bad_alloc.
+  template <class H>
+  requires detail::FlushHandler<std::decay_t<H>, T> Buffer(Options options, H&& handler)
+      : core_(detail::Core::start(std::move(options),
+                                  detail::shared_parts<T>(std::forward<H>(handler)))) {}
+
+  /// A buffer with one handler for each partition: `factory(partition_index)` is called on each
+  /// consumer thread, and the handler lives and dies there. For a connection for each consumer.
+  /// Throws      as the constructor, and what the factory throws.
+  template <class F>
+  requires std::invocable < std::decay_t<F>
+  &, std::size_t > [[nodiscard]] static Buffer per_partition(Options options, F&& factory) {
+    return Buffer(
+        detail::Core::start(std::move(options), detail::own_parts<T>(std::forward<F>(factory))));
+  }
+
+  /// Closes, for at most `Options::close_timeout`. On a consumer thread of this buffer it does not
+  /// wait: the consumers flush or report what is pending, and end by themselves.
+  ~Buffer() { core_->abandon(); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  /// Inserts one item, waiting for room for `Options::insert_timeout` (or `timeout`) under kBlock.
+  /// On a consumer thread of this buffer it never waits.
+  ///
+  /// Returns     see InsertStatus. Unless it is kAccepted or kDropped, `item` is untouched.
+  /// Throws      what copying an lvalue throws; then nothing was inserted.
+  /// Visibility  what the caller did before is visible to the handler.
+  /// Cost        accepted without waiting: a queue insert and two stores to memory only this thread
+  ///             writes; one system call only if it completes a batch for a sleeping consumer.
+  InsertStatus insert(T&& item) noexcept { return inserter().insert(item, {}, true); }
+  InsertStatus insert(const T& item) { return insert(T(item)); }
+  template <class Rep, class Period>
+  InsertStatus insert(T&& item, std::chrono::duration<Rep, Period> timeout) noexcept {
+    return inserter().insert(item, saturate(timeout), true);
+  }
+  template <class Rep, class Period>
+  InsertStatus insert(const T& item, std::chrono::duration<Rep, Period> timeout) {
+    return insert(T(item), timeout);
+  }
+
+  /// As insert, but never waits: where it would have to, it answers kFull.
+  [[nodiscard]] InsertStatus try_insert(T&& item) noexcept {
+    return inserter().insert(item, {}, false);
+  }
+  [[nodiscard]] InsertStatus try_insert(const T& item) { return try_insert(T(item)); }
+
+  /// As insert, into the partition that belongs to `key`: items of one key keep their order.
+  /// The partition is `std::hash<Key>` of the key, mixed, modulo `partitions`.
+  template <class Key>
+  InsertStatus insert_keyed(const Key& key, T&& item) noexcept {
+    return inserter().insert_keyed(std::hash<Key>{}(key), item, {});
+  }
+  template <class Key>
+  InsertStatus insert_keyed(const Key& key, const T& item) {
+    return insert_keyed(key, T(item));
+  }
+  template <class Key, class Rep, class Period>
+  InsertStatus insert_keyed(const Key& key, T&& item,
+                            std::chrono::duration<Rep, Period> timeout) noexcept {
+    return inserter().insert_keyed(std::hash<Key>{}(key), item, saturate(timeout));
+  }
+
+  /// Inserts the items of any input range into one partition, in order and with nothing of other
+  /// threads between them. Items are moved from an rvalue container (not from a view) and from move
+  /// iterators, else copied. More than there is room for goes in as room appears, until the
+  /// timeout; only then may others' items come between.
+  ///
+  /// Returns     how many went in, from the front; the others are untouched.
+  /// Throws      what the range or a copy throws; the items before it are in.
+  template <std::ranges::input_range R>
+  requires std::constructible_from<T, std::ranges::range_reference_t<R>> InsertBatchResult
+  insert_batch(R&& items) {
+    return inserter().insert_range(std::forward<R>(items), {});
+  }
+  template <std::ranges::input_range R, class Rep, class Period>
+  requires std::constructible_from<T, std::ranges::range_reference_t<R>> InsertBatchResult
+  insert_batch(R&& items, std::chrono::duration<Rep, Period> timeout) {
+    return inserter().insert_range(std::forward<R>(items), saturate(timeout));
+  }
+
+  /// Starts a flush of everything pending in all partitions, and returns at once.
+  void flush() noexcept { core_->flush(); }
+
+  /// Flushes what was inserted before the call, batches in flight included, and waits for it. What
+  /// others insert meanwhile cannot hold it up.
+  /// Returns     one report for each partition, in order; see CallStatus.
+  template <class Rep, class Period>
+  std::vector<FlushReport> sync_flush(std::chrono::duration<Rep, Period> timeout) {
+    return core_->sync_flush(saturate(timeout));
+  }
+  std::vector<FlushReport> sync_flush() { return core_->sync_flush(kForever); }
+
+  /// A copy of all pending items, by partition, in the order of delivery; nothing is removed.
+  /// Throws      what a copy throws; std::bad_alloc; ReentrantCall from an item's own constructor.
+  [[nodiscard]] std::vector<T> dump() const {
+    static_assert(
+        std::copy_constructible<T>,
+        "databuffer: dump() copies the pending items, and this item type cannot be copied; "
+        "use take(), which moves them out");
+    return detail::dump<T>(*core_);
+  }
+
+  /// Removes all pending items and returns them, by partition, in the order of delivery.
+  /// Throws      std::bad_alloc, with nothing removed; ReentrantCall, as dump().
+  [[nodiscard]] std::vector<T> take() { return detail::take<T>(*core_); }
+
+  /// Pending items in all partitions: accepted, and in no handler's hands. A snapshot.
+  [[nodiscard]] std::size_t size() const noexcept { return core_->size(); }
+
+  /// A snapshot of each partition, in order.
+  [[nodiscard]] std::vector<PartitionInfo> info() const { return core_->info(); }
+
+  /// Where every item went. Exact whenever no call is in progress.
+  [[nodiscard]] Ledger ledger() const noexcept { return core_->ledger(); }
+
+  /// Stops accepting (waiting inserts answer kClosed), flushes everything, and returns at the
+  /// latest after `timeout` (default: `Options::close_timeout`). What could not be flushed by then
+  /// goes to on_drop, and is counted in the report. Later and concurrent calls wait for the same
+  /// end.
+  template <class Rep, class Period>
+  CloseReport close(std::chrono::duration<Rep, Period> timeout) {
+    return core_->close(saturate(timeout));
+  }
+  CloseReport close() { return core_->close(core_->options().close_timeout); }
+
+  /// Hooks on this buffer's events.
+  [[nodiscard]] Telemetry telemetry() const noexcept { return core_->telemetry(); }
+
+  /// The options in force.
+  [[nodiscard]] const Options& options() const noexcept { return core_->options(); }
+
+  /// `threading = kManual`: does what is due at `now`, at most one batch in each partition, and
+  /// returns when it next wants to run: `now` if there is more to do, TimePoint::max() if only an
+  /// insert or a call can bring work. Handlers run inside. One thread at a time; another gets
+  /// `now`. With kOwn it does nothing and returns TimePoint::max().
+  TimePoint do_work(TimePoint now) { return std::shared_ptr(core_)->do_work(now); }
+
+  /// `threading = kManual`: what the last do_work returned, or an earlier time if a batch has been
+  /// completed, a flush asked for or close begun since.
+  [[nodiscard]] TimePoint next_deadline() const noexcept { return core_->next_deadline(); }
+
+ private:
+  explicit Buffer(std::shared_ptr<detail::Core> core) noexcept : core_(std::move(core)) {}
+
+  [[nodiscard]] detail::Inserter<T> inserter() const noexcept {
+    return detail::Inserter<T>(*core_);
+  }
+
+  std::shared_ptr<detail::Core> core_;  // shared with the consumer threads, which may outlive us
+};
+
+}  // namespace databuffer

@@ -1,0 +1,144 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <typeinfo>
+#include <vector>
+
+#include "databuffer/batch.hpp"
+#include "databuffer/clock.hpp"
+#include "databuffer/detail/cache_line.hpp"
+#include "databuffer/detail/cargo.hpp"
+#include "databuffer/detail/lane.hpp"
+#include "databuffer/detail/seat_cache.hpp"
+#include "databuffer/detail/slot.hpp"
+#include "databuffer/options.hpp"
+#include "databuffer/report.hpp"
+#include "databuffer/result.hpp"
+#include "databuffer/telemetry.hpp"
+
+namespace databuffer::detail {
+
+/// The user's flush handler, of a type the engine does not know.
+class Handler {
+ public:
+  virtual ~Handler() = default;
+  virtual FlushResult flush(Cargo& cargo, const FlushContext& context) = 0;
+};
+
+/// The items of one insert call, of a type the engine does not know.
+class Source {
+ public:
+  struct Prepared {
+    std::size_t count = 0;           // items that push may take
+    bool is_exhausted = false;       // the range ended (for ranges that do not know their length)
+    std::exception_ptr exception{};  // thrown by an item or the range, behind `count` items
+  };
+
+  virtual ~Source() = default;
+
+  /// Makes up to `count` items ready, for which there is room. Runs the user's code.
+  virtual Prepared prepare(std::size_t count) noexcept { return {.count = count}; }
+
+  /// Moves `count` prepared items into the slot's queue, in order and at once. Returns false, with
+  /// nothing moved, if the queue cannot allocate.
+  [[nodiscard]] virtual bool push(Slot& slot, std::size_t count) noexcept = 0;
+
+  /// Prepared items that are not in the queue and cannot go back to the caller.
+  [[nodiscard]] virtual std::size_t stranded() const noexcept { return 0; }
+
+  /// Moves up to `count` items into `cargo`, to be dropped; returns how many there were. Throws
+  /// what an item or the range throws.
+  virtual std::size_t give(std::size_t count, Cargo& cargo) = 0;
+};
+
+/// What the typed front hands to the engine.
+struct Parts {
+  const std::type_info* item_type = nullptr;
+  std::function<std::unique_ptr<Lane>()> make_lane;
+  /// Makes partition k's handler, on its consumer thread.
+  std::function<std::unique_ptr<Handler>(std::size_t partition_index)> make_handler;
+};
+
+/// A partition, or any.
+inline constexpr std::size_t kAnyPartition = static_cast<std::size_t>(-1);
+
+/// A duration, or the one in the options.
+using Timeout = std::optional<Duration>;
+
+/// A running buffer, as the typed front sees it: what the hot path reads, and the calls behind it.
+/// The engine implements it (engine/buffer_core.hpp).
+class Core {
+ public:
+  // Why an insert must take the slow path; the fast path only asks for "none of these".
+  static constexpr std::uint32_t kClosed = 1;     // close() has begun
+  static constexpr std::uint32_t kForked = 2;     // this process is a fork of the buffer's
+  static constexpr std::uint32_t kTelemetry = 4;  // somebody listens to insert events
+  static constexpr std::uint32_t kFullFence = 8;  // no membarrier: see fence.hpp
+
+  /// Checks the options, starts the threads, and returns when all consumers run.
+  /// Throws OptionsError, std::system_error, std::bad_alloc, or what a thread hook or a factory
+  /// threw; then nothing is left running.
+  static std::shared_ptr<Core> start(Options options, Parts parts);
+
+  Core(std::uint64_t buffer_id, std::uint32_t first_attention) noexcept
+      : id(buffer_id), attention(first_attention) {}
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+  virtual ~Core() = default;
+
+  /// This thread's seat, if it has used the buffer lately; else null.
+  [[nodiscard]] Seat* find_seat() const noexcept {
+    const SeatCache::Entry& entry = seat_cache.entry(id);
+    return entry.buffer_id == id ? entry.seat : nullptr;
+  }
+
+  /// The whole of an insert, for every case the fast path does not cover. `count`: items in the
+  /// source, or SIZE_MAX where it does not know. With `may_wait` false it never waits.
+  /// Throws what an item or the range throws.
+  virtual InsertBatchResult insert(std::size_t partition_index, Source& source, std::size_t count,
+                                   Timeout timeout, bool may_wait) = 0;
+
+  /// The slot has reached check_at: settles its debt. Returns whether there is room.
+  [[nodiscard]] virtual bool settle(Slot& slot) noexcept = 0;
+
+  /// Draws the seat's next run of tickets.
+  virtual void draw_tickets(Seat& seat) noexcept = 0;
+
+  /// The slot's doorbell is being watched: `count` more items are in.
+  virtual void count_down(const Slot& slot, std::size_t count) noexcept = 0;
+
+  virtual void flush() noexcept = 0;
+  virtual std::vector<FlushReport> sync_flush(Duration timeout) = 0;
+  virtual CloseReport close(Duration timeout) = 0;
+  /// The front goes away: close within `close_timeout`, or without waiting where that would be for
+  /// itself.
+  virtual void abandon() noexcept = 0;
+
+  /// Calls `visit` with all pending items of one partition, in the order of delivery; they stay.
+  /// Nothing is delivered from that partition meanwhile.
+  virtual void inspect(std::size_t partition_index, const std::function<void(Cargo&)>& visit) = 0;
+  /// Removes all pending items of one partition and appends them to `cargo`.
+  virtual void take(std::size_t partition_index, Cargo& cargo) = 0;
+
+  [[nodiscard]] virtual std::size_t size() const noexcept = 0;
+  [[nodiscard]] virtual std::vector<PartitionInfo> info() const = 0;
+  [[nodiscard]] virtual Ledger ledger() const noexcept = 0;
+  [[nodiscard]] virtual Telemetry telemetry() const noexcept = 0;
+  [[nodiscard]] virtual const Options& options() const noexcept = 0;
+
+  virtual TimePoint do_work(TimePoint now) = 0;
+  [[nodiscard]] virtual TimePoint next_deadline() const noexcept = 0;
+
+  // Read by every insert, written almost never: on lines of their own.
+  alignas(kDestructiveBytes) const std::uint64_t id;
+  std::atomic<std::uint32_t> attention;  // written by close, fork, telemetry; read by producers
+  char separation_[kDestructiveBytes - sizeof(std::uint64_t) - sizeof(std::uint32_t)]{};
+};
+
+}  // namespace databuffer::detail

@@ -1,0 +1,155 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "databuffer/detail/core.hpp"
+#include "databuffer/detail/fence.hpp"
+#include "databuffer/detail/lane.hpp"
+#include "databuffer/detail/source.hpp"
+
+namespace databuffer::detail {
+
+/// The hot path: what an insert does on its own thread, inlined. Everything rare is Core::insert.
+///
+/// Per item it reads the seat, its slot, `attention` and `watch`, and writes the slot, the seat and
+/// the queue: nothing that another producer writes.
+template <class T>
+class Inserter {
+ public:
+  explicit Inserter(Core& core) noexcept : core_(&core) {}
+
+  InsertStatus insert(T& item, Timeout timeout, bool may_wait) noexcept {
+    if (Seat* const seat = core_->find_seat(); seat != nullptr) [[likely]] {
+      Slot& slot = *seat->cursor;
+      if (try_push(slot, item)) [[likely]] {
+        seat->cursor = slot.next;
+        if (--seat->tickets_left == 0) [[unlikely]]
+          core_->draw_tickets(*seat);
+        return InsertStatus::kAccepted;
+      }
+    }
+    return insert_slowly(kAnyPartition, item, timeout, may_wait);
+  }
+
+  InsertStatus insert_keyed(std::size_t hash, T& item, Timeout timeout) noexcept {
+    const std::size_t partition_index = partition_of(hash, core_->options().partitions);
+    if (Seat* const seat = core_->find_seat(); seat != nullptr) [[likely]] {
+      if (try_push(*seat->slots[partition_index], item)) [[likely]]
+        return InsertStatus::kAccepted;
+    }
+    return insert_slowly(partition_index, item, timeout, true);
+  }
+
+  template <class R>
+  InsertBatchResult insert_range(R&& items, Timeout timeout) {
+    // An rvalue container is the caller's gift; a view only looks at somebody's items.
+    constexpr bool kMayMove = !std::is_lvalue_reference_v<R> &&
+                              !std::ranges::view<std::remove_cvref_t<R>> &&
+                              !std::ranges::borrowed_range<R>;
+    if constexpr (kMayMove) {
+      return insert_iterators(std::make_move_iterator(std::ranges::begin(items)),
+                              std::make_move_iterator(std::ranges::end(items)), count_of(items),
+                              timeout);
+    } else {
+      return insert_iterators(std::ranges::begin(items), std::ranges::end(items), count_of(items),
+                              timeout);
+    }
+  }
+
+  /// Fibonacci hashing of what may be an identity hash, then the high bits scaled to the range.
+  [[nodiscard]] static std::size_t partition_of(std::size_t hash, std::size_t partitions) noexcept {
+    const std::uint64_t mixed = hash * 0x9E3779B97F4A7C15U;
+    return static_cast<std::size_t>((mixed >> 32U) * partitions >> 32U);
+  }
+
+ private:
+  /// Steps, each with the other side that it is paired with in engine/README.md:
+  ///   [P1] mark: the producer is inside     pairs with close's look at the marks
+  ///   [P2] read `attention`                 … after close has set it
+  ///   [P3] publish the item and unmark      the consumer counts from it
+  ///   [P4] read `watch`                     … after the consumer has set it, before it counts
+  ///   again
+  /// P1 → P2 and P3 → P4 are write-then-read; the other sides run a heavy fence between theirs.
+  bool try_push(Slot& slot, T& item) noexcept {
+    // relaxed: only this thread writes it.
+    const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
+    if (word == slot.check_at && !core_->settle(slot)) [[unlikely]]
+      return false;
+    // Inside already: an item's own constructor inserts. The engine finds it another seat.
+    if ((word & Slot::kInside) != 0) [[unlikely]]
+      return false;
+
+    // [P1] relaxed: ordered before [P2] by the fence pair, and nothing is published by it.
+    slot.word.store(word | Slot::kInside, std::memory_order_relaxed);
+    light_fence();
+    // [P2] relaxed: likewise.
+    if (core_->attention.load(std::memory_order_relaxed) != 0 ||
+        !static_cast<LaneSlot<T>&>(slot).push(std::move(item))) [[unlikely]] {
+      // relaxed: takes the mark back; there is nothing new to see.
+      slot.word.store(word, std::memory_order_relaxed);
+      return false;
+    }
+    // [P3] release: whoever reads the new count finds the item in the queue.
+    slot.word.store(word + Slot::kOneItem, std::memory_order_release);
+    light_fence();
+    // [P4] relaxed: ordered after [P3] by the fence pair.
+    if (slot.watch->load(std::memory_order_relaxed) != 0) [[unlikely]]
+      core_->count_down(slot, 1);
+    return true;
+  }
+
+  [[gnu::noinline]] InsertStatus insert_slowly(std::size_t partition_index, T& item,
+                                               Timeout timeout, bool may_wait) noexcept {
+    ItemSource<T> source(item);
+    return core_->insert(partition_index, source, 1, timeout, may_wait).status;
+  }
+
+  template <class Iterator, class Sentinel>
+  InsertBatchResult insert_iterators(Iterator first, Sentinel last, std::size_t count,
+                                     Timeout timeout) {
+    RangeSource<T, Iterator, Sentinel> source(std::move(first), std::move(last));
+    return core_->insert(kAnyPartition, source, count, timeout, true);
+  }
+
+  template <class R>
+  [[nodiscard]] static std::size_t count_of(R& items) {
+    if constexpr (std::ranges::sized_range<R>) {
+      return static_cast<std::size_t>(std::ranges::size(items));
+    } else if constexpr (std::ranges::forward_range<R>) {
+      return static_cast<std::size_t>(std::ranges::distance(items));
+    } else {
+      return std::numeric_limits<std::size_t>::max();
+    }
+  }
+
+  Core* core_;  // borrowed
+};
+
+template <class T>
+std::vector<T> dump(Core& core) {
+  std::vector<T> copies;
+  for (std::size_t index = 0; index < core.options().partitions; ++index) {
+    core.inspect(index, [&copies](Cargo& cargo) {
+      const T* const items = static_cast<const T*>(cargo.data());
+      copies.insert(copies.end(), items, items + cargo.size());
+    });
+  }
+  return copies;
+}
+
+template <class T>
+std::vector<T> take(Core& core) {
+  CargoOf<T> cargo;
+  for (std::size_t index = 0; index < core.options().partitions; ++index) core.take(index, cargo);
+  return std::vector<T>(std::move_iterator<T*>(cargo.items()),
+                        std::move_iterator<T*>(cargo.items() + cargo.size()));
+}
+
+}  // namespace databuffer::detail

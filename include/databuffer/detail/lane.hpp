@@ -1,0 +1,137 @@
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <deque>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "databuffer/detail/cargo.hpp"
+#include "databuffer/detail/memory.hpp"
+#include "databuffer/detail/slot.hpp"
+
+// The only place that includes the queue. Debian puts it below <concurrentqueue/>, its own install
+// below <concurrentqueue/moodycamel/>, a copied header nowhere in particular.
+#if __has_include(<concurrentqueue/concurrentqueue.h>)
+#include <concurrentqueue/concurrentqueue.h>
+#elif __has_include(<concurrentqueue/moodycamel/concurrentqueue.h>)
+#include <concurrentqueue/moodycamel/concurrentqueue.h>
+#else
+#include <concurrentqueue.h>
+#endif
+
+namespace databuffer::detail {
+
+/// A partition's items, of a type the engine does not know.
+///
+/// What we rely on from moodycamel::ConcurrentQueue: items of one producer token come out in the
+/// order they went in; a bulk enqueue appears at once; an enqueue that returned is seen by whoever
+/// synchronised with it since (we publish `Slot::word` after it). It promises no order between
+/// tokens and its size is approximate, so we count ourselves.
+class Lane {
+ public:
+  virtual ~Lane() = default;
+
+  [[nodiscard]] virtual std::unique_ptr<Cargo> make_cargo() const = 0;
+
+  /// A new place for a producer, which lives as long as the lane. Throws std::bad_alloc.
+  /// Threads: one at a time (the buffer's seat mutex).
+  [[nodiscard]] virtual Slot& make_slot() = 0;
+
+  /// Moves up to `count` items of one producer behind those of `to`, which has room for them.
+  /// Returns how many there were. Threads: the holder of the partition's turn.
+  virtual std::size_t dequeue(Slot& slot, std::size_t count, Cargo& to) noexcept = 0;
+};
+
+/// Block size, chosen by measurement (bench/README.md), and storage from detail::allocate.
+template <class T>
+struct QueueTraits : moodycamel::ConcurrentQueueDefaultTraits {
+  static constexpr std::size_t kBlockBytes = 4096;
+  static constexpr std::size_t block_items() noexcept {
+    std::size_t items = 32;
+    while (items < 512 && items * 2 * sizeof(T) <= kBlockBytes) items *= 2;
+    return items;
+  }
+  // The queue's names, not ours.
+  static const std::size_t BLOCK_SIZE = block_items();               // NOLINT
+  static const std::size_t INITIAL_IMPLICIT_PRODUCER_HASH_SIZE = 0;  // NOLINT: tokens only
+  static void* malloc(std::size_t bytes) {                           // NOLINT
+    return allocate(bytes, alignof(std::max_align_t));
+  }
+  static void free(void* storage) {  // NOLINT
+    release(storage, alignof(std::max_align_t));
+  }
+};
+
+template <class T>
+using Queue = moodycamel::ConcurrentQueue<T, QueueTraits<T>>;
+
+/// A Slot with the queue's token: one producer's way into one partition's queue.
+template <class T>
+struct alignas(kDestructiveBytes) LaneSlot : Slot {
+  explicit LaneSlot(Queue<T>& lane_queue) : queue(&lane_queue), token(lane_queue) {}
+
+  /// Returns false, with the item untouched, if the queue cannot allocate.
+  [[nodiscard]] bool push(T&& item) noexcept { return queue->enqueue(token, std::move(item)); }
+
+  template <class Iterator>
+  [[nodiscard]] bool push_bulk(Iterator first, std::size_t count) noexcept {
+    return queue->enqueue_bulk(token, first, count);
+  }
+
+  Queue<T>* queue;                  // fixed
+  moodycamel::ProducerToken token;  // fixed
+};
+
+/// Constructs at the address it stands on: lets the queue move items into raw storage.
+template <class T>
+class ConstructIterator {
+ public:
+  explicit ConstructIterator(T* at) noexcept : at_(at) {}
+  ConstructIterator& operator*() noexcept { return *this; }
+  ConstructIterator& operator++() noexcept {
+    ++at_;
+    return *this;
+  }
+  ConstructIterator operator++(int) noexcept { return ConstructIterator(at_++); }
+  ConstructIterator& operator=(T&& item) noexcept {
+    ::new (static_cast<void*>(at_)) T(std::move(item));
+    return *this;
+  }
+
+ private:
+  T* at_;
+};
+
+template <class T>
+class LaneOf final : public Lane {
+ public:
+  [[nodiscard]] std::unique_ptr<Cargo> make_cargo() const override {
+    return std::make_unique<CargoOf<T>>();
+  }
+
+  [[nodiscard]] Slot& make_slot() override {
+    LaneSlot<T>& slot = slots_.emplace_back(queue_);
+    if (slot.token.valid()) return slot;
+    slots_.pop_back();
+    throw std::bad_alloc();
+  }
+
+  std::size_t dequeue(Slot& slot, std::size_t count, Cargo& to) noexcept override {
+    auto& cargo = static_cast<CargoOf<T>&>(to);
+    const std::size_t taken = queue_.try_dequeue_bulk_from_producer(
+        static_cast<LaneSlot<T>&>(slot).token, ConstructIterator<T>(cargo.end_storage()), count);
+    cargo.adopt(taken);
+    return taken;
+  }
+
+ private:
+  Queue<T> queue_{0};              // its blocks come on demand
+  std::deque<LaneSlot<T>> slots_;  // never shrinks; addresses are stable
+};
+
+}  // namespace databuffer::detail

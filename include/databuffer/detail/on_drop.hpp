@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+namespace databuffer {
+struct DropInfo;
+}
+
+namespace databuffer::detail {
+
+// The item type of a drop handler: what its one call operator takes a span of.
+template <class F>
+struct DropItem : DropItem<decltype(&F::operator())> {};
+template <class C, class R, class T>
+struct DropItem<R (C::*)(std::span<T>, const DropInfo&)> : std::type_identity<T> {};
+template <class C, class R, class T>
+struct DropItem<R (C::*)(std::span<T>, const DropInfo&) const> : std::type_identity<T> {};
+template <class R, class T>
+struct DropItem<R (*)(std::span<T>, const DropInfo&)> : std::type_identity<T> {};
+
+/// `Options::on_drop`: a callable `(std::span<T>, const DropInfo&)` for one item type, which the
+/// buffer compares with its own at construction. Copyable; called once for each group of items.
+class OnDrop {
+ public:
+  OnDrop() = default;
+  OnDrop(std::nullptr_t) {}  // NOLINT(google-explicit-constructor)
+
+  template <class F>
+  requires(!std::is_same_v<std::remove_cvref_t<F>, OnDrop> &&
+           !std::is_same_v<std::remove_cvref_t<F>, std::nullptr_t>)
+      OnDrop(F&& callable)  // NOLINT(google-explicit-constructor): so that a lambda can be assigned
+      : item_type_(&typeid(typename DropItem<std::decay_t<F>>::type)),
+        call_([function = std::make_shared<std::decay_t<F>>(std::forward<F>(callable))](
+                  void* items, std::size_t count, const DropInfo& info) {
+          using Item = typename DropItem<std::decay_t<F>>::type;
+          (*function)(std::span<Item>(static_cast<Item*>(items), count), info);
+        }) {}
+
+  [[nodiscard]] explicit operator bool() const noexcept { return call_ != nullptr; }
+  [[nodiscard]] const std::type_info& item_type() const noexcept { return *item_type_; }
+
+  void operator()(void* items, std::size_t count, const DropInfo& info) const {
+    call_(items, count, info);
+  }
+
+ private:
+  const std::type_info* item_type_ = nullptr;
+  std::function<void(void*, std::size_t, const DropInfo&)> call_;
+};
+
+}  // namespace databuffer::detail

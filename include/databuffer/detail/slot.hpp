@@ -1,0 +1,39 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "databuffer/detail/cache_line.hpp"
+
+namespace databuffer::detail {
+
+/// One producer thread's place in one partition. Written by the thread that owns its seat; the
+/// consumer reads `word`. A Slot is the first part of a LaneSlot<T>, which adds the queue's token;
+/// both lie on one line that only the producer writes.
+///
+///   word    2 × items inserted, plus 1 while the producer is inside the queue.
+///   debt    (word - settled_word) / 2: items inserted and not yet told to the partition's gate.
+struct Slot {
+  std::atomic<std::uint64_t> word{0};  // written by the producer; read by the consumer and close
+  std::uint64_t check_at = 0;          // producer only: settle when `word` reaches this
+  Slot* next = nullptr;                // fixed: same seat, next partition; a ring
+  const std::atomic<std::uint64_t>* watch = nullptr;  // fixed: the partition's doorbell watch
+  std::uint64_t settled_word = 0;                     // producer only
+  std::size_t partition_index = 0;                    // fixed
+
+  static constexpr std::uint64_t kInside = 1;
+  static constexpr std::uint64_t kOneItem = 2;
+
+  [[nodiscard]] static std::uint64_t items_of(std::uint64_t word) noexcept { return word >> 1; }
+};
+
+/// One producer thread's places in all partitions of a buffer, and where it stands in its round.
+/// Owned by the buffer; lent to one thread at a time.
+struct alignas(kDestructiveBytes) Seat {
+  Slot* cursor = nullptr;          // the slot the next insert goes to
+  std::uint64_t tickets_left = 0;  // steps to take before drawing a new run; at least 1
+  Slot** slots = nullptr;          // fixed: by partition index
+};
+
+}  // namespace databuffer::detail

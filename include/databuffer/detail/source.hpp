@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <iterator>
+#include <ranges>
+#include <type_traits>
+#include <utility>
+
+#include "databuffer/detail/cargo.hpp"
+#include "databuffer/detail/core.hpp"
+#include "databuffer/detail/lane.hpp"
+
+namespace databuffer::detail {
+
+/// One item, moved from only when it is taken.
+template <class T>
+class ItemSource final : public Source {
+ public:
+  explicit ItemSource(T& item) noexcept : item_(&item) {}
+
+  [[nodiscard]] bool push(Slot& slot, std::size_t) noexcept override {
+    return static_cast<LaneSlot<T>&>(slot).push(std::move(*item_));
+  }
+
+  std::size_t give(std::size_t, Cargo& cargo) override {
+    cargo.reserve(1);
+    static_cast<CargoOf<T>&>(cargo).construct(std::move(*item_));
+    return 1;
+  }
+
+ private:
+  T* item_;  // borrowed from the caller
+};
+
+/// Whether the queue may read the range itself: contiguous memory and a constructor that cannot
+/// throw, so that nothing of the user's runs half way.
+template <class T, class Iterator>
+concept DirectIterator =
+    (std::contiguous_iterator<Iterator> ||
+     requires(Iterator it) {
+       requires std::contiguous_iterator<typename Iterator::iterator_type>;
+       requires std::same_as<Iterator, std::move_iterator<typename Iterator::iterator_type>>;
+     }) &&
+    std::is_nothrow_constructible_v<T, std::iter_reference_t<Iterator>>;
+
+/// The items of a range, from front to back.
+template <class T, class Iterator, class Sentinel>
+class RangeSource final : public Source {
+ public:
+  RangeSource(Iterator first, Sentinel last) : at_(std::move(first)), last_(std::move(last)) {}
+
+  // Constructs the items first and claims them then, so that whatever the range or a constructor
+  // throws, the queue has either an item or never heard of it.
+  Prepared prepare(std::size_t count) noexcept override {
+    if constexpr (DirectIterator<T, Iterator>) return {.count = count};
+    Prepared prepared;
+    try {
+      if (count <= kReserveItems) gathered_.reserve(count);
+      while (gathered_.size() < count && at_ != last_) {
+        gathered_.reserve(1);
+        gathered_.construct(*at_);
+        ++at_;
+      }
+      prepared.is_exhausted = at_ == last_;
+    } catch (...) {
+      prepared.exception = std::current_exception();
+    }
+    prepared.count = gathered_.size();
+    return prepared;
+  }
+
+  [[nodiscard]] bool push(Slot& slot, std::size_t count) noexcept override {
+    auto& lane_slot = static_cast<LaneSlot<T>&>(slot);
+    if constexpr (DirectIterator<T, Iterator>) {
+      if (!lane_slot.push_bulk(at_, count)) return false;
+      at_ += static_cast<std::iter_difference_t<Iterator>>(count);
+    } else {
+      DATABUFFER_ASSERT(count == gathered_.size());
+      if (!lane_slot.push_bulk(std::move_iterator<T*>(gathered_.items()), count)) return false;
+      gathered_.clear();  // moved from
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::size_t stranded() const noexcept override { return gathered_.size(); }
+
+  std::size_t give(std::size_t count, Cargo& cargo) override {
+    auto& to = static_cast<CargoOf<T>&>(cargo);
+    std::size_t given = gathered_.size() < count ? gathered_.size() : count;
+    to.reserve(given);
+    gathered_.move_front(given, to);
+    for (; given < count && at_ != last_; ++at_, ++given) {
+      to.reserve(1);
+      to.construct(*at_);
+    }
+    return given;
+  }
+
+ private:
+  // Reserved at once up to here; more grows as the items come.
+  static constexpr std::size_t kReserveItems = 65536;
+
+  Iterator at_;
+  Sentinel last_;
+  CargoOf<T> gathered_;  // constructed, not yet in the queue
+};
+
+}  // namespace databuffer::detail

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <any>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "databuffer/clock.hpp"
+#include "databuffer/detail/on_drop.hpp"
+
+namespace databuffer {
+
+/// A bad option, or a bad combination. what() names the field, its value and the limit.
+class OptionsError : public std::invalid_argument {
+ public:
+  OptionsError(std::string field, const std::string& value, const std::string& limit)
+      : std::invalid_argument(field + " = " + value + ": " + limit), field_(std::move(field)) {}
+
+  /// The name of the option at fault.
+  [[nodiscard]] const std::string& field() const noexcept { return field_; }
+
+ private:
+  std::string field_;
+};
+
+/// What an insert does when there is no room. In every case round robin first passes on to the next
+/// partition with room.
+enum class Overflow : std::uint8_t {
+  kBlock,       ///< Wait for room, up to the timeout.
+  kReject,      ///< Answer kFull at once.
+  kDropNewest,  ///< Take the item and give it to on_drop; answer kDropped.
+  kDropOldest,  ///< Give the oldest pending items to on_drop instead and accept the new one.
+};
+
+/// Who runs the consumers.
+enum class Threading : std::uint8_t {
+  kOwn,     ///< One thread for each partition, and one that watches for overdue handlers.
+  kManual,  ///< You: call Buffer::do_work(now) from your own loop, one thread at a time.
+};
+
+/// How a consumer thread waits for its batch to fill.
+enum class WaitStrategy : std::uint8_t {
+  kAdaptive,  ///< Nap while items pour in, park when they trickle. Right for nearly everybody.
+  kSpin,      ///< Never sleep: lowest latency, one core for each partition, always.
+  kYield,     ///< Never sleep, but give the core away between looks.
+  kPark,      ///< Always sleep until the producer that completes the batch rings.
+};
+
+[[nodiscard]] std::string_view to_string(Overflow overflow) noexcept;
+[[nodiscard]] std::string_view to_string(Threading threading) noexcept;
+[[nodiscard]] std::string_view to_string(WaitStrategy strategy) noexcept;
+
+/// Everything that can be set about a buffer. A plain struct: use designated initialisers.
+///
+/// All fields are checked together, before any thread starts or memory is taken; the first that is
+/// wrong throws OptionsError. Nothing is clipped.
+struct Options {
+  /// The buffer, its threads (`name.0`, …) and its events. 1 … 256 bytes; required.
+  std::string name;
+
+  /// Queues, each with one consumer thread. 1 … 1024. More partitions let handlers run side by
+  /// side; each costs a thread and spreads the items over more, smaller batches.
+  std::size_t partitions = 1;
+
+  /// Pending items that trip a flush; also the largest batch a handler ever sees. 1 … 2^31.
+  /// Larger batches mean fewer handler calls, more memory, and a longer wait for each item.
+  std::size_t max_size = 5000;
+
+  /// Uniform 0 … n added to max_size, drawn anew for every batch. 0 … 2^31.
+  /// Keeps buffers that fill at the same rate from flushing at the same time.
+  std::size_t max_size_jitter = 0;
+
+  /// The longest an item waits for its batch to fill. 0 (flush at once) … kForever.
+  Duration flush_interval = std::chrono::seconds{10};
+
+  /// Uniform 0 … n added to flush_interval, drawn anew for every batch. 0 … kForever.
+  Duration flush_jitter = std::chrono::seconds{2};
+
+  /// After this a running handler is overdue: reported once (telemetry, info()), and its stop token
+  /// is set. It is never killed. More than 0 … kForever.
+  Duration flush_timeout = std::chrono::seconds{60};
+
+  /// Any value, handed to the handler in its context.
+  std::any flush_meta;
+
+  /// Items that may wait in one partition; then it is full. At least max_size + max_size_jitter, at
+  /// most 2^40. Unset: 4 × (max_size + max_size_jitter). Bounds memory; absorbs bursts. A producer
+  /// thread checks it once every clamp(capacity / 64, 1, 64) inserts and may pass it by that many.
+  std::optional<std::size_t> capacity;
+
+  /// What an insert does when there is no room.
+  Overflow overflow = Overflow::kBlock;
+
+  /// How long insert and insert_batch wait for room under kBlock. 0 … kForever.
+  Duration insert_timeout = std::chrono::seconds{5};
+
+  /// How long the destructor waits for pending items to be flushed. 0 … kForever.
+  Duration close_timeout = std::chrono::seconds{60};
+
+  /// Receives every item the buffer gives up on, with the reason; runs on the thread that gives up.
+  /// Write it with the item's type: `[](std::span<Event> items, const DropInfo& info) { … }`.
+  /// An exception it throws is swallowed and counted in Telemetry::hook_failures().
+  detail::OnDrop on_drop;
+
+  /// How consumer threads wait.
+  WaitStrategy wait_strategy = WaitStrategy::kAdaptive;
+
+  /// Who runs the consumers.
+  Threading threading = Threading::kOwn;
+
+  /// Where time comes from; borrowed, must outlive the buffer. Null: steady_clock().
+  const Clock* clock = nullptr;
+
+  /// Called on each consumer thread before its handler is made, with the partition's index: pin the
+  /// thread, set its priority. What it throws, the buffer's constructor throws.
+  std::function<void(std::size_t partition_index)> on_thread_start;
+
+  /// Called on each consumer thread after its last batch. What it throws is swallowed.
+  std::function<void(std::size_t partition_index)> on_thread_stop;
+
+  /// Seeds the jitter, for reproducible runs. 0: a different seed in every buffer.
+  std::uint64_t seed = 0;
+
+  /// The capacity in force: `capacity`, or its default.
+  [[nodiscard]] std::size_t effective_capacity() const noexcept {
+    return capacity.value_or(4 * (max_size + max_size_jitter));
+  }
+
+  /// Throws OptionsError for the first bad field or combination.
+  void validate() const;
+};
+
+}  // namespace databuffer

@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "databuffer/clock.hpp"
+#include "databuffer/result.hpp"
+
+namespace databuffer {
+
+/// Why items were given up. on_drop receives them with this reason.
+enum class DropReason : std::uint8_t {
+  kNewest,    ///< The partition was full and `overflow = kDropNewest`.
+  kOldest,    ///< The partition was full and `overflow = kDropOldest`.
+  kFailed,    ///< The handler failed or threw; the ledger counts these as `failed`.
+  kClosed,    ///< close() reached its deadline before these could be flushed.
+  kNoMemory,  ///< Read from a range that cannot take them back, and the queue could not allocate.
+};
+
+[[nodiscard]] std::string_view to_string(DropReason reason) noexcept;
+
+/// What on_drop is told about the items it receives.
+struct DropInfo {
+  std::string_view buffer;
+  std::size_t partition_index = 0;
+  DropReason reason = DropReason::kNewest;
+  std::uint64_t batch_id = 0;  ///< The failed batch; 0 where the items were in none.
+  std::string_view error;      ///< The handler's message or exception text; else empty.
+};
+
+/// Where every item went. Exact whenever no call is in progress:
+/// `accepted == flushed + failed + dropped() + taken + pending + in_flight`.
+struct Ledger {
+  std::uint64_t accepted = 0;           ///< Items taken from callers.
+  std::uint64_t flushed = 0;            ///< In batches whose handler answered ok.
+  std::uint64_t failed = 0;             ///< In batches whose handler failed or threw.
+  std::uint64_t dropped_newest = 0;     ///< `overflow = kDropNewest`.
+  std::uint64_t dropped_oldest = 0;     ///< `overflow = kDropOldest`.
+  std::uint64_t dropped_closed = 0;     ///< Pending when close() reached its deadline.
+  std::uint64_t dropped_no_memory = 0;  ///< See DropReason::kNoMemory.
+  std::uint64_t taken = 0;              ///< Returned by take().
+  std::uint64_t pending = 0;            ///< Waiting in a partition.
+  std::uint64_t in_flight = 0;          ///< In a handler's hands.
+
+  [[nodiscard]] std::uint64_t dropped() const noexcept {
+    return dropped_newest + dropped_oldest + dropped_closed + dropped_no_memory;
+  }
+  [[nodiscard]] bool balances() const noexcept {
+    return accepted == flushed + failed + dropped() + taken + pending + in_flight;
+  }
+  Ledger& operator+=(const Ledger& other) noexcept;
+  friend bool operator==(const Ledger&, const Ledger&) = default;
+};
+
+/// How a call that waits, sync_flush or close, ended.
+enum class CallStatus : std::uint8_t {
+  kDone,       ///< Everything it covers has been handled.
+  kTimedOut,   ///< Its timeout passed first; what it started goes on.
+  kReentrant,  ///< Refused: called on a thread that is working for this buffer, where it would wait
+               ///< for itself (a handler, on_drop, or an item's constructor).
+  kClosed,     ///< The buffer is already closed, or this process is a fork of the buffer's.
+};
+
+[[nodiscard]] std::string_view to_string(CallStatus status) noexcept;
+
+/// sync_flush's answer for one partition: all batches that ended between the call and its return.
+struct FlushReport {
+  std::size_t partition_index = 0;
+  CallStatus status = CallStatus::kDone;
+  std::uint64_t batches = 0;
+  std::uint64_t items = 0;
+  std::uint64_t failed_items = 0;
+  /// The first failed batch's result, else the last batch's; null when there was no batch.
+  std::shared_ptr<const FlushResult> result;
+};
+
+/// close()'s answer. `ledger` shows what was flushed; what was not is named here.
+struct CloseReport {
+  CallStatus status = CallStatus::kDone;
+  std::uint64_t dropped = 0;    ///< Given up at the deadline, through on_drop, in all partitions.
+  std::uint64_t in_flight = 0;  ///< Still in a handler's hands when close() returned.
+  Duration duration{};          ///< From the first close() to its end.
+  Ledger ledger;
+};
+
+/// One partition, seen from outside. A snapshot; fields may be a batch apart.
+struct PartitionInfo {
+  std::size_t partition_index = 0;
+  std::string name;                  ///< Also the name of its thread (its first 15 bytes).
+  std::size_t size = 0;              ///< Items waiting.
+  std::size_t capacity = 0;          ///< `Options::capacity`.
+  std::size_t in_flight = 0;         ///< Items in the handler's hands.
+  std::size_t producer_slots = 0;    ///< Bounded by the producer threads alive at once.
+  bool is_flushing = false;          ///< A handler call is running.
+  bool is_overdue = false;           ///< … for longer than `flush_timeout`.
+  Duration flushing_for{};           ///< … for this long.
+  Duration since_last_flush{};       ///< Since the last handler call returned (or since the start).
+  Duration last_flush_duration{};    ///< Of the last handler call that returned.
+  std::uint64_t batches = 0;         ///< Handler calls that returned.
+  std::uint64_t failed_batches = 0;  ///< … of which this many failed.
+  std::uint64_t overdue_batches = 0;
+  std::uint64_t wake_ups = 0;  ///< Times the consumer woke from sleep.
+  std::uint64_t rings = 0;     ///< Times a producer woke it.
+  std::string last_error;      ///< Of the last failed batch.
+  Ledger ledger;               ///< This partition's share.
+};
+
+}  // namespace databuffer

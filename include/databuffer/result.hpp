@@ -1,0 +1,82 @@
+#pragma once
+
+#include <any>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "databuffer/clock.hpp"
+
+namespace databuffer {
+
+/// What became of an insert. Only kAccepted and kDropped take the item; in every other case it
+/// stays with the caller, untouched.
+enum class InsertStatus : std::uint8_t {
+  kAccepted,  ///< The item will reach exactly one end of the ledger.
+  kFull,      ///< No room, and this call does not wait (or may not: a consumer thread never does).
+  kTimedOut,  ///< No room appeared within the timeout.
+  kClosed,    ///< close() has begun, or this process is a fork of the buffer's.
+  kDropped,   ///< No room, and `overflow = kDropNewest`: the item was taken and given to on_drop.
+  kNoMemory,  ///< The queue could not allocate.
+};
+
+[[nodiscard]] std::string_view to_string(InsertStatus status) noexcept;
+
+/// What became of an insert_batch: the first `accepted` items of the range were taken, in order;
+/// the others are untouched. `status` is kAccepted when all are in the buffer, kDropped when all
+/// were taken and the last of them given to on_drop, else why it stopped.
+struct InsertBatchResult {
+  InsertStatus status = InsertStatus::kAccepted;
+  std::size_t accepted = 0;
+
+  friend bool operator==(const InsertBatchResult&, const InsertBatchResult&) = default;
+};
+
+/// dump() or take() was called on a thread that is moving items of that very partition: from an
+/// item's own constructor or destructor, where it would wait for itself.
+class ReentrantCall : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+enum class FlushStatus : std::uint8_t {
+  kOk,      ///< The batch is done: its items count as flushed.
+  kFailed,  ///< The batch is given up: its items go to on_drop and count as failed.
+};
+
+[[nodiscard]] std::string_view to_string(FlushStatus status) noexcept;
+
+/// What a flush handler answers: done or failed, with a message and, for sync_flush, a value.
+class FlushResult {
+ public:
+  /// Done, with nothing to say.
+  FlushResult() = default;
+
+  /// Done; `value` reaches the caller of sync_flush.
+  [[nodiscard]] static FlushResult ok(std::any value = {}) {
+    return FlushResult(FlushStatus::kOk, {}, std::move(value));
+  }
+
+  /// Given up, because of `message`.
+  [[nodiscard]] static FlushResult failed(std::string message, std::any value = {}) {
+    return FlushResult(FlushStatus::kFailed, std::move(message), std::move(value));
+  }
+
+  [[nodiscard]] FlushStatus status() const noexcept { return status_; }
+  [[nodiscard]] bool is_ok() const noexcept { return status_ == FlushStatus::kOk; }
+  [[nodiscard]] const std::string& message() const noexcept { return message_; }
+  [[nodiscard]] const std::any& value() const noexcept { return value_; }
+
+ private:
+  FlushResult(FlushStatus status, std::string message, std::any value)
+      : status_(status), message_(std::move(message)), value_(std::move(value)) {}
+
+  FlushStatus status_ = FlushStatus::kOk;
+  std::string message_;
+  std::any value_;
+};
+
+}  // namespace databuffer
