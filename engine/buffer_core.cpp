@@ -27,6 +27,11 @@ Options checked(Options options, const Parts& parts) {
         "on_drop", options.on_drop.item_type().name(),
         std::string("must take the buffer's items, of type ") + parts.item_type->name());
   }
+  if (options.weigh && options.weigh.item_type() != *parts.item_type) {
+    throw OptionsError(
+        "weigh", options.weigh.item_type().name(),
+        std::string("must take the buffer's items, of type ") + parts.item_type->name());
+  }
   return options;
 }
 
@@ -45,113 +50,38 @@ std::shared_ptr<Core> Core::start(Options options, Parts parts) {
 }
 
 BufferCore::BufferCore(Options options, Parts parts)
-    : Core(next_id(), has_heavy_fence() ? 0 : kFullFence),
+    : Core(next_id(), (has_heavy_fence() ? 0 : kFullFence) | (options.weigh ? kWeighed : 0)),
       options_(std::move(options)),
       parts_(std::move(parts)),
       clock_(options_.clock != nullptr ? *options_.clock : steady_clock()),
       hooks_(std::make_shared<HookTable>(&LiveBuffers::refresh_all)),
       process_hooks_(process_hooks()),
+      current_(std::make_unique<std::atomic<Consumer*>[]>(options_.partitions)),
       router_(options_.partitions),
-      seats_(partitions_, router_) {
-  std::mt19937_64 seeds(seed_of(options_));
-  std::vector<HandlerCall*> calls;
+      seats_(partitions_, router_),
+      seeds_(seed_of(options_)) {
   for (std::size_t index = 0; index < options_.partitions; ++index) {
     partitions_.push_back(std::make_unique<Partition>(index, options_, parts_.make_lane()));
-    consumers_.push_back(std::make_unique<Consumer>(*this, *partitions_.back(), seeds()));
-    calls.push_back(&consumers_.back()->call());
+    // relaxed: nobody else is there yet.
+    current_[index].store(&add_consumer(index), std::memory_order_relaxed);
   }
   if (options_.threading == Threading::kOwn && options_.flush_timeout != kForever) {
-    watch_ =
-        std::make_unique<OverdueWatch>(clock_, options_.flush_timeout, std::move(calls),
-                                       [this](std::size_t index, HandlerCall::Overdue& overdue) {
-                                         report_overdue(index, overdue);
-                                       });
+    watch_ = std::make_unique<OverdueWatch>(
+        clock_, options_.flush_timeout, options_.partitions,
+        [this](std::size_t index) -> HandlerCall& { return consumer(index).call(); },
+        [this](std::size_t index, HandlerCall::Overdue& overdue) {
+          report_overdue(index, overdue);
+        });
   }
   LiveBuffers::instance().add(*this);
 }
 
 BufferCore::~BufferCore() { LiveBuffers::instance().remove(*this); }
 
-void BufferCore::launch() {
-  if (options_.threading == Threading::kManual) {
-    for (std::size_t index = 0; index < consumers_.size(); ++index) {
-      consumers_[index]->set_handler(parts_.make_handler(index));
-      consumers_[index]->prepare();
-    }
-    return;
-  }
-  std::size_t consumer_count = 0;
-  std::exception_ptr failure;
-  try {
-    threads_.reserve(consumers_.size() + 1);
-    for (; consumer_count < consumers_.size(); ++consumer_count) {
-      threads_.emplace_back(&BufferCore::run_consumer, this, consumer_count, shared_from_this());
-    }
-    if (watch_ != nullptr) {
-      threads_.emplace_back([self = shared_from_this()] {
-        name_this_thread(self->options_.name, "watch");
-        const RoleFrame role(*self);  // Hooks on `overdue` run here.
-        self->watch_->run();
-      });
-    }
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  await_start(consumer_count, failure);
-}
-
-// Waits until every consumer runs. If one does not, stops the others and throws the reason.
-void BufferCore::await_start(std::size_t consumer_count, std::exception_ptr failure) {
-  {
-    std::unique_lock lock(life_mutex_);
-    life_changed_.wait(lock, [&] { return started_ == consumer_count; });
-    if (!failure) failure = start_failure_;
-  }
-  if (!failure) return;
-  begin_close();
-  if (watch_ != nullptr) watch_->stop();
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
-  std::rethrow_exception(failure);
-}
-
-void BufferCore::run_consumer(std::size_t partition_index,
-                              [[maybe_unused]] std::shared_ptr<BufferCore> self) noexcept {
-  Consumer& consumer = *consumers_[partition_index];
-  name_this_thread(options_.name, std::to_string(partition_index));
-  // Naps are shorter than the default slack of 50 µs.
-  prctl(PR_SET_TIMERSLACK, 1000UL, 0UL, 0UL, 0UL);
-  std::exception_ptr failure;
-  try {
-    if (options_.on_thread_start) options_.on_thread_start(partition_index);
-    consumer.set_handler(parts_.make_handler(partition_index));
-  } catch (...) {
-    failure = std::current_exception();
-  }
-  report_start(failure);
-  if (!failure) {
-    consumer.run();
-    const RoleFrame role(*this);  // The handler's destructor may call the buffer.
-    consumer.drop_handler();
-  }
-  try {
-    if (options_.on_thread_stop) options_.on_thread_stop(partition_index);
-  } catch (...) {
-    count_hook_failure();
-  }
-  {
-    const std::lock_guard lock(life_mutex_);
-    ++ended_;
-    life_changed_.notify_all();
-  }
-  // `self` goes last: it may be the last owner.
-}
-
-void BufferCore::report_start(std::exception_ptr failure) noexcept {
-  const std::lock_guard lock(life_mutex_);
-  ++started_;
-  if (failure && !start_failure_) start_failure_ = std::move(failure);
-  life_changed_.notify_all();
+// Requires the life mutex, or that nobody else is there.
+Consumer& BufferCore::add_consumer(std::size_t partition_index) {
+  consumers_.push_back(std::make_unique<Consumer>(*this, *partitions_[partition_index], seeds_()));
+  return *consumers_.back();
 }
 
 bool BufferCore::settle(Slot& slot) noexcept {
@@ -176,7 +106,7 @@ std::vector<FlushReport> BufferCore::sync_flush(Duration timeout) {
   std::vector<FlushReport> reports(partitions_.size());
   for (std::size_t index = 0; index < reports.size(); ++index) {
     reports[index].partition_index = index;
-    if (is_forked() || consumers_[index]->is_finished()) {
+    if (is_forked() || consumer(index).is_finished()) {
       reports[index].status = CallStatus::kClosed;
     } else if (RoleFrame::works_for(*this)) {
       reports[index].status = CallStatus::kReentrant;
@@ -216,74 +146,6 @@ bool BufferCore::is_idle(const Partition& partition) const noexcept {
          partition.counts.in_flight.load(std::memory_order_acquire) == 0;
 }
 
-void BufferCore::inspect(std::size_t partition_index, const std::function<void(Cargo&)>& visit) {
-  if (is_forked()) return;
-  Partition& partition = *partitions_[partition_index];
-  if (RoleFrame::holds(partition.turn)) {
-    throw ReentrantCall("dump() called while this thread moves items of " + partition.name);
-  }
-  partition.turn.acquire();
-  const Turn::Holder holder(partition.turn, *this);
-  partition.drain.stage_all();
-  visit(partition.drain.staged());
-}
-
-void BufferCore::take(std::size_t partition_index, Cargo& cargo) {
-  if (is_forked()) return;
-  Partition& partition = *partitions_[partition_index];
-  if (RoleFrame::holds(partition.turn)) {
-    throw ReentrantCall("take() called while this thread moves items of " + partition.name);
-  }
-  {
-    partition.turn.acquire();
-    const Turn::Holder holder(partition.turn, *this);
-    const std::size_t pending = partition.pending();
-    cargo.reserve(pending);
-    const std::size_t taken = partition.drain.take(pending, cargo);
-    partition.counts.taken.fetch_add(taken, std::memory_order_relaxed);  // relaxed: see ItemCounts
-    partition.remove(taken);
-  }
-  ring_room();
-}
-
-std::size_t BufferCore::size() const noexcept {
-  std::size_t pending = 0;
-  for (const auto& partition : partitions_) pending += partition->pending();
-  return pending;
-}
-
-std::vector<PartitionInfo> BufferCore::info() const {
-  std::vector<PartitionInfo> infos;
-  infos.reserve(partitions_.size());
-  for (const auto& partition : partitions_) {
-    const Consumer& consumer = *consumers_[partition->index];
-    PartitionInfo& info = infos.emplace_back();
-    info.partition_index = partition->index;
-    info.name = partition->name;
-    info.capacity = partition->capacity;
-    info.ledger = partition->ledger();
-    info.size = info.ledger.pending;
-    info.in_flight = info.ledger.in_flight;
-    info.producer_slots = partition->drain.slot_count();
-    // relaxed: see ItemCounts.
-    info.batches = partition->counts.batches.load(std::memory_order_relaxed);
-    info.failed_batches = partition->counts.failed_batches.load(std::memory_order_relaxed);
-    info.overdue_batches = partition->counts.overdue_batches.load(std::memory_order_relaxed);
-    info.wake_ups = partition->doorbell.wake_ups();
-    info.rings = partition->doorbell.rings();
-    if (is_forked()) continue;  // The rest is behind locks that a lost thread may hold.
-    consumer.call().describe(now(), info);
-    info.last_error = consumer.flusher().last_error();
-  }
-  return infos;
-}
-
-Ledger BufferCore::ledger() const noexcept {
-  Ledger sum;
-  for (const auto& partition : partitions_) sum += partition->ledger();
-  return sum;
-}
-
 TimePoint BufferCore::do_work(TimePoint now) {
   if (options_.threading != Threading::kManual || is_forked()) return TimePoint::max();
   return poll(now).value_or(now);
@@ -297,7 +159,7 @@ std::optional<TimePoint> BufferCore::poll(TimePoint now) noexcept {
   TimePoint next = TimePoint::max();
   do {
     next = TimePoint::max();
-    for (const auto& consumer : consumers_) next = std::min(next, consumer->do_work(now));
+    for (const auto& each : consumers_) next = std::min(next, each->do_work(now));
   } while (is_abandoned_.load(std::memory_order_acquire) && !all_finished());
   is_polling_.store(false, std::memory_order_release);  // release: pairs with the acquire above
   return next;
@@ -315,55 +177,41 @@ void BufferCore::poll_until(TimePoint deadline, const std::function<bool()>& is_
 
 bool BufferCore::all_finished() const noexcept {
   return std::all_of(consumers_.begin(), consumers_.end(),
-                     [](const auto& consumer) { return consumer->is_finished(); });
+                     [](const auto& each) { return each->is_finished(); });
 }
 
 TimePoint BufferCore::next_deadline() const noexcept {
   if (options_.threading != Threading::kManual || is_forked()) return TimePoint::max();
   TimePoint next = TimePoint::max();
-  for (const auto& consumer : consumers_) next = std::min(next, consumer->next_deadline(now()));
+  for (const auto& each : consumers_) next = std::min(next, each->next_deadline(now()));
   return next;
 }
 
-void BufferCore::report_overdue(std::size_t partition_index, HandlerCall::Overdue& overdue) {
-  // relaxed: see ItemCounts.
-  partitions_[partition_index]->counts.overdue_batches.fetch_add(1, std::memory_order_relaxed);
-  overdue.stop.request_stop();
-  TelemetryEvent event;
-  event.event = Event::kOverdue;
-  event.partition_index = partition_index;
-  event.batch_id = overdue.batch_id;
-  event.size = overdue.items;
-  event.duration = overdue.duration;
-  emit(event);
-}
-
-void BufferCore::drop(Partition& partition, Cargo& cargo, DropInfo info) noexcept {
-  const std::size_t items = cargo.size();
-  if (items == 0) return;
+void BufferCore::drop(Partition& partition, void* items, std::size_t count,
+                      DropInfo info) noexcept {
+  if (count == 0) return;
   if (info.reason != DropReason::kFailed) {
     // relaxed: see ItemCounts.
     partition.counts.dropped[static_cast<std::size_t>(info.reason)].fetch_add(
-        items, std::memory_order_relaxed);
+        count, std::memory_order_relaxed);
   }
   info.buffer = options_.name;
   info.partition_index = partition.index;
   if (options_.on_drop) {
     try {
-      options_.on_drop(cargo.data(), items, info);
+      options_.on_drop(items, count, info);
     } catch (...) {
       count_hook_failure();
     }
   }
   TelemetryEvent event;
   event.event = Event::kDrop;
-  event.size = items;
+  event.size = count;
   event.partition_index = partition.index;
   event.batch_id = info.batch_id;
   event.drop_reason = info.reason;
   event.error = info.error;
   emit(event);
-  cargo.clear();
 }
 
 void BufferCore::emit(TelemetryEvent& event) noexcept {
@@ -391,6 +239,10 @@ bool BufferCore::is_forked() const noexcept {
 bool BufferCore::is_closed() const noexcept {
   // seq_cst: as its writers; RoomBell's rule relies on it.
   return (attention.load(std::memory_order_seq_cst) & (kClosed | kForked)) != 0;
+}
+
+bool BufferCore::has_given_up() const noexcept {
+  return has_given_up_.load(std::memory_order_relaxed);  // relaxed: a hint to hurry
 }
 
 }  // namespace databuffer::detail

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -52,6 +53,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   [[nodiscard]] Ledger ledger() const noexcept override;
   [[nodiscard]] Telemetry telemetry() const noexcept override { return Telemetry(hooks_); }
   [[nodiscard]] const Options& options() const noexcept override { return options_; }
+  void shrink() override;
   TimePoint do_work(TimePoint now) override;
   [[nodiscard]] TimePoint next_deadline() const noexcept override;
 
@@ -63,11 +65,15 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
     if (watch_ != nullptr) watch_->notice_call();
   }
   void report_overdue(std::size_t partition_index, HandlerCall::Overdue& overdue);
+  /// A retired consumer's call has returned after all.
+  void end_abandoned(Partition& partition, std::uint64_t held);
+  /// Exchanges the partition's queue for a small one, if it is or can be made empty right now.
+  void shrink_partition(Partition& partition);
   void count_hook_failure() noexcept { hooks_->count_failure(); }
 
-  /// Gives the cargo's items to on_drop, counts them as dropped (kFailed: the flusher counts them
-  /// as failed), tells telemetry, and empties the cargo.
-  void drop(Partition& partition, Cargo& cargo, DropInfo info) noexcept;
+  /// Gives items to on_drop, counts them as dropped (kFailed: the flusher counts them as failed),
+  /// and tells telemetry. They stay where they are.
+  void drop(Partition& partition, void* items, std::size_t count, DropInfo info) noexcept;
 
   /// Whether anybody listens to any of these events.
   [[nodiscard]] bool listens(EventSet events) const noexcept {
@@ -80,15 +86,28 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   void refresh_attention() noexcept;
   [[nodiscard]] bool is_forked() const noexcept;
   [[nodiscard]] bool is_closed() const noexcept;
+  [[nodiscard]] bool has_given_up() const noexcept;
 
  private:
   struct InsertCall;
-  enum class PushResult : std::uint8_t { kIn, kClosed, kNoMemory };
+  enum class PushResult : std::uint8_t { kIn, kPaused, kClosed, kNoMemory };
 
-  // buffer_core.cpp
+  // consumer_threads.cpp
   void run_consumer(std::size_t partition_index, std::shared_ptr<BufferCore> self) noexcept;
+  void run_spare(std::size_t partition_index, Consumer& spare, Consumer& stuck,
+                 std::uint64_t batch_id, std::shared_ptr<BufferCore> self) noexcept;
+  void prepare_thread(std::size_t partition_index, Consumer& consumer);
+  void finish_thread(std::size_t partition_index, Consumer& consumer) noexcept;
   void report_start(std::exception_ptr failure) noexcept;
   void await_start(std::size_t consumer_count, std::exception_ptr failure);
+  void replace_consumer(std::size_t partition_index, std::uint64_t batch_id);
+
+  // buffer_core.cpp
+  Consumer& add_consumer(std::size_t partition_index);
+  [[nodiscard]] Consumer& consumer(std::size_t partition_index) const noexcept {
+    // acquire: pairs with run_spare().
+    return *current_[partition_index].load(std::memory_order_acquire);
+  }
   [[nodiscard]] bool is_idle(const Partition& partition) const noexcept;
   [[nodiscard]] bool all_finished() const noexcept;
   [[nodiscard]] std::optional<TimePoint> poll(TimePoint now) noexcept;
@@ -108,7 +127,9 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   [[nodiscard]] PushResult push(Slot& slot, Source& source, std::size_t count) noexcept;
   bool overflow(InsertCall& call, Seat& seat);
   bool wait_for_room(InsertCall& call);
-  bool drop_oldest(Partition& partition);
+  bool weigh_next(InsertCall& call);
+  std::size_t reserve_weight(InsertCall& call, Partition& partition, Source::Prepared& prepared);
+  bool drop_oldest(Partition& partition, std::size_t weight);
   std::size_t drop_from_source(InsertCall& call, Partition& partition, std::size_t count,
                                DropReason reason);
 
@@ -119,7 +140,9 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   const std::shared_ptr<HookTable> hooks_;
   const std::shared_ptr<HookTable> process_hooks_;
   std::vector<std::unique_ptr<Partition>> partitions_;
-  std::vector<std::unique_ptr<Consumer>> consumers_;
+  // Each partition's consumer. Written under the life mutex, once for each replacement; read by
+  // all.
+  const std::unique_ptr<std::atomic<Consumer*>[]> current_;
   std::unique_ptr<OverdueWatch> watch_;  // null: kManual, or flush_timeout is for ever
 
   // Shared; each says by whom.
@@ -128,16 +151,20 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   RoomBell room_bell_;
   std::atomic<bool> is_polling_{false};    // kManual: a thread is in do_work
   std::atomic<bool> is_abandoned_{false};  // the front is gone; who polls finishes by itself
+  std::atomic<bool> has_given_up_{false};  // a close reached its deadline
 
   // Life; guarded by the mutex.
   mutable std::mutex life_mutex_;
   std::condition_variable life_changed_;
-  std::vector<std::thread> threads_;  // the consumers', then the watch's
+  std::mt19937_64 seeds_;                             // for the consumers' jitter
+  std::vector<std::unique_ptr<Consumer>> consumers_;  // all there ever were
+  std::size_t thread_count_ = 0;                      // consumers' threads that were started
+  bool are_threads_over_ = false;                     // no more are started
+  std::vector<std::thread> threads_;                  // all of them, the watch's too
   std::size_t started_ = 0;           // consumers whose thread runs, or could not prepare
   std::size_t ended_ = 0;             // consumers whose thread has nothing left to do
   std::exception_ptr start_failure_;  // the first
   bool has_close_begun_ = false;
-  bool has_given_up_ = false;  // a close reached its deadline
   TimePoint close_began_{};
   Duration close_took_{};
 };

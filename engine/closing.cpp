@@ -39,12 +39,8 @@ CloseReport BufferCore::close(Duration timeout) {
 void BufferCore::abandon() noexcept {
   if (is_forked()) return;
   if (!RoleFrame::works_for(*this)) {
-    bool is_over = false;
-    {
-      const std::lock_guard lock(life_mutex_);
-      is_over = has_given_up_;  // A close has reached its deadline: do not wait for it twice.
-    }
-    if (!is_over) close(options_.close_timeout);
+    // A close that has reached its deadline is not waited for twice.
+    if (!has_given_up()) close(options_.close_timeout);
     return;
   }
   is_abandoned_.store(true, std::memory_order_release);  // release: pairs with poll()
@@ -80,7 +76,7 @@ bool BufferCore::await_consumers(TimePoint deadline) noexcept {
     return all_finished();
   }
   std::unique_lock lock(life_mutex_);
-  const auto all_ended = [this] { return ended_ == consumers_.size(); };
+  const auto all_ended = [this] { return ended_ == thread_count_; };
   if (deadline == TimePoint::max()) {
     life_changed_.wait(lock, all_ended);
   } else {
@@ -91,10 +87,7 @@ bool BufferCore::await_consumers(TimePoint deadline) noexcept {
 
 // The deadline has come: what is pending goes to on_drop. What a handler has stays in its hands.
 void BufferCore::give_up_pending(TimePoint deadline) noexcept {
-  {
-    const std::lock_guard lock(life_mutex_);
-    has_given_up_ = true;
-  }
+  has_given_up_.store(true, std::memory_order_relaxed);  // relaxed: see has_given_up()
   for (const auto& partition : partitions_) {
     const std::unique_ptr<Cargo> cargo = partition->lane->make_cargo();
     if (!partition->turn.acquire_until(deadline)) continue;  // An item's constructor hangs.
@@ -102,11 +95,11 @@ void BufferCore::give_up_pending(TimePoint deadline) noexcept {
       const Turn::Holder holder(partition->turn, *this);
       const std::size_t pending = partition->pending();
       cargo->reserve(pending);
-      partition->remove(partition->drain.take(pending, *cargo));
+      partition->remove(partition->drain.take(pending, 0, *cargo));
     }
     DropInfo info;
     info.reason = DropReason::kClosed;
-    drop(*partition, *cargo, info);
+    drop(*partition, cargo->data(), cargo->size(), info);
   }
 }
 
@@ -118,7 +111,8 @@ void BufferCore::end_threads() noexcept {
   {
     const std::lock_guard lock(life_mutex_);
     threads.swap(threads_);
-    may_join = ended_ == consumers_.size();
+    are_threads_over_ = true;
+    may_join = ended_ == thread_count_;
   }
   for (std::thread& thread : threads) {
     if (may_join) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <new>
+#include <utility>
 
 #include "engine/buffer_core.hpp"
 
@@ -37,17 +38,17 @@ Consumer::Consumer(BufferCore& buffer, Partition& partition, std::uint64_t seed)
     : buffer_(buffer),
       partition_(partition),
       call_(buffer.now()),
-      flusher_(buffer, partition, call_),
-      cargo_(partition.lane->make_cargo()),
+      flusher_(buffer, partition, call_, partition.lane->make_cargo(), ~seed),
       schedule_(buffer.options(), seed),
       empty_at_(buffer.now()),
       rate_since_(empty_at_) {}
 
 void Consumer::run() noexcept {
-  while (!is_finished()) {
+  for (;;) {
     const TimePoint now = buffer_.now();
     const TimePoint next = do_work(now);
-    if (!is_finished() && next > now) wait(next, now);
+    if (is_finished() || is_retired()) return;
+    if (next > now) wait(next, now);
   }
 }
 
@@ -63,9 +64,10 @@ TimePoint Consumer::do_work(TimePoint now) noexcept {
 TimePoint Consumer::next_deadline(TimePoint now) const noexcept {
   const std::size_t pending = partition_.pending();
   // relaxed: hints, see do_work().
-  const bool has_news = partition_.requests.asked() > partition_.requests.done() ||
+  const bool has_news = partition_.requests.is_open() ||
                         (partition_.is_closing.load(std::memory_order_relaxed) && !is_finished()) ||
-                        pending >= next_limit_.load(std::memory_order_relaxed);
+                        pending >= next_limit_.load(std::memory_order_relaxed) ||
+                        partition_.weight_gate.is_due();
   return has_news ? now : TimePoint(next_.load(std::memory_order_relaxed));
 }
 
@@ -74,6 +76,9 @@ TimePoint Consumer::step(TimePoint now) {
   const std::uint64_t asked = partition_.requests.asked();
   // acquire: pairs with close: no insert begins any more, and those inside are marked.
   const bool is_closing = partition_.is_closing.load(std::memory_order_acquire);
+  if (flusher_.has_batch()) {  // … to be tried again.
+    return now < flusher_.due() && !is_closing ? flusher_.due() : deliver(now);
+  }
   const bool has_producer_inside = is_closing && partition_.drain.has_producer_inside();
   const std::size_t pending = partition_.pending();
 
@@ -83,16 +88,21 @@ TimePoint Consumer::step(TimePoint now) {
     empty_at_ = now;
     return is_closing ? deadline_after(now, kRetrySoon) : rest(now);
   }
+  peak_pending_ = std::max(peak_pending_, pending);
   if (!schedule_.is_started()) notice_first_item(now);
   if (const auto reason = due_reason(pending, now)) return flush_batch(*reason, now);
   return schedule_.deadline();
 }
 
+bool Consumer::retire(std::uint64_t batch_id) {
+  return call_.retire(batch_id, [this] { held_ = partition_.requests.hold(); });
+}
+
 std::optional<FlushReason> Consumer::due_reason(std::size_t pending, TimePoint now) const {
-  if (pending >= schedule_.limit()) return FlushReason::kSize;
+  if (pending >= schedule_.limit() || partition_.weight_gate.is_due()) return FlushReason::kSize;
   // relaxed: step() has read it; here it only names the reason.
   if (partition_.is_closing.load(std::memory_order_relaxed)) return FlushReason::kClose;
-  if (partition_.requests.asked() > partition_.requests.done()) return FlushReason::kManual;
+  if (partition_.requests.is_open()) return FlushReason::kManual;
   if (now >= schedule_.deadline()) return FlushReason::kInterval;
   return std::nullopt;
 }
@@ -112,6 +122,7 @@ TimePoint Consumer::rest(TimePoint now) {
   if (schedule_.is_started()) schedule_.next_batch();  // take() emptied it.
   if (armed_for_ != 1 && !keeps_looking()) {
     disarm();
+    shrink_after_burst();
     arm(1);
     if (armed_for_ == 0) return now;  // One came in.
   }
@@ -120,49 +131,74 @@ TimePoint Consumer::rest(TimePoint now) {
 
 TimePoint Consumer::flush_batch(FlushReason reason, TimePoint now) {
   disarm();
-  std::size_t items = 0;
   try {
-    cargo_->reserve(std::min(schedule_.limit(), partition_.pending()));
+    flusher_.cargo().reserve(std::min(schedule_.limit(), partition_.pending()));
   } catch (const std::bad_alloc&) {
     // A smaller batch does as well; without any room, try again in a moment.
-    if (cargo_->room() == 0) {
+    if (flusher_.cargo().room() == 0) {
       is_short_of_memory_ = true;
       return deadline_after(now, kRetrySoon);
     }
   }
-  std::uint64_t covered = 0;
+  if (!gather(reason, now)) {
+    schedule_.next_batch();  // take() was faster.
+    partition_.requests.complete(covered_);
+    return now;
+  }
+  return deliver(now);
+}
+
+// Moves the next batch out of the partition. Returns whether there was one.
+bool Consumer::gather(FlushReason reason, TimePoint now) {
+  partition_.weight_gate.forget_demand();  // Whoever finds no room from here on demands anew.
   {
     partition_.turn.acquire();
     const Turn::Holder holder(partition_.turn, buffer_);
-    items = partition_.drain.take(schedule_.limit(), *cargo_);
-    covered = partition_.drain.covered();
+    const Drain::Taken taken =
+        partition_.drain.take(schedule_.limit(), buffer_.options().max_bytes, flusher_.cargo());
+    covered_ = partition_.drain.covered();
     // relaxed: remove() publishes it: who sees the items gone sees them in flight.
-    partition_.counts.in_flight.fetch_add(items, std::memory_order_relaxed);
-    partition_.remove(items);
+    partition_.counts.in_flight.fetch_add(taken.items, std::memory_order_relaxed);
+    partition_.remove(taken);
   }
   buffer_.ring_room();
+  if (flusher_.cargo().size() == 0) return false;
 
-  if (items > 0) {
-    Flusher::Batch batch;
-    batch.reason = reason;
-    batch.waiting_behind = partition_.pending();
-    batch.age = std::max(Duration::zero(), now - schedule_.first());
-    schedule_.next_batch();
-    observe_rate(now);
-    if (batch.waiting_behind > 0) {
-      schedule_.start(now);  // They came before this batch left.
-    } else {
-      empty_at_ = now;
-      // While the handler runs the first item of the next batch says when it came; unless they pour
-      // in, when each batch would pay for it and be full before its deadline matters.
-      if (time_to_fill() > kHotFill) arm(1);
-    }
-    flusher_.run(*handler_, *cargo_, batch);
+  const std::size_t left_behind = partition_.pending();
+  flusher_.begin({reason, left_behind, schedule_.first()}, now);
+  schedule_.next_batch();
+  observe_rate(now);
+  if (left_behind > 0) {
+    schedule_.start(now);  // They came before this batch left.
   } else {
-    schedule_.next_batch();  // take() was faster.
+    empty_at_ = now;
+    // While the handler runs the first item of the next batch says when it came; unless they pour
+    // in, when each batch would pay for it and be full before its deadline matters.
+    if (time_to_fill() > kHotFill) arm(1);
   }
-  partition_.requests.complete(covered);
+  return true;
+}
+
+// One handler call for the batch under way.
+TimePoint Consumer::deliver(TimePoint now) {
+  // relaxed: step() has read it; here it only grants no more than one attempt.
+  const bool is_closing = partition_.is_closing.load(std::memory_order_relaxed);
+  flusher_.step(*handler_, now, is_closing);
+  if (flusher_.has_batch()) return is_closing ? now : std::max(now, flusher_.due());
+  if (is_retired()) buffer_.end_abandoned(partition_, held_);
+  partition_.requests.complete(covered_);
   return now;
+}
+
+// A burst is more than the queue would need for the batches at hand.
+void Consumer::shrink_after_burst() noexcept {
+  const std::size_t peak = std::exchange(peak_pending_, 0);
+  if (!buffer_.options().auto_shrink || peak < 2 * schedule_.limit()) return;
+  try {
+    buffer_.shrink_partition(partition_);
+  } catch (const std::bad_alloc&) {
+    buffer_.count_hook_failure();  // It stays as large as it is; the next burst's end tries again.
+  }
 }
 
 // The doorbell knows when the first item came. Without it, it came after the last empty look: that
@@ -223,7 +259,7 @@ bool Consumer::keeps_looking() const noexcept {
 
 void Consumer::wait(TimePoint next, TimePoint now) noexcept {
   observe_rate(now);
-  if (is_short_of_memory_) {
+  if (is_short_of_memory_ || flusher_.has_batch()) {  // Whatever is pending: not before then.
     is_short_of_memory_ = false;
     return sleep(next, now);
   }

@@ -45,6 +45,14 @@ class Consumer {
   void set_handler(std::unique_ptr<Handler> handler) noexcept { handler_ = std::move(handler); }
   void drop_handler() noexcept { handler_.reset(); }
 
+  /// Whether the watch has given its partition to another while its handler was stuck: then run()
+  /// ends with that call.
+  [[nodiscard]] bool is_retired() const noexcept { return call_.is_retired(); }
+
+  /// Takes its partition away, if it is still in that call. Returns whether it did. The watch's
+  /// spare.
+  [[nodiscard]] bool retire(std::uint64_t batch_id);
+
   [[nodiscard]] HandlerCall& call() noexcept { return call_; }
   [[nodiscard]] const HandlerCall& call() const noexcept { return call_; }
   [[nodiscard]] const Flusher& flusher() const noexcept { return flusher_; }
@@ -55,7 +63,10 @@ class Consumer {
   TimePoint rest(TimePoint now);
   TimePoint finish();
   TimePoint flush_batch(FlushReason reason, TimePoint now);
+  bool gather(FlushReason reason, TimePoint now);
+  TimePoint deliver(TimePoint now);
   void notice_first_item(TimePoint now) noexcept;
+  void shrink_after_burst() noexcept;
   void arm(std::size_t threshold) noexcept;
   void disarm() noexcept;
 
@@ -71,9 +82,11 @@ class Consumer {
   HandlerCall call_;
   Flusher flusher_;
   std::unique_ptr<Handler> handler_;
-  std::unique_ptr<Cargo> cargo_;
   FlushSchedule schedule_;
   std::atomic<bool> is_finished_{false};  // written by the consumer; read by all
+  std::size_t peak_pending_ = 0;          // since the partition was last empty
+  std::uint64_t held_ = 0;                // when retired: what end_abandoned() releases
+  std::uint64_t covered_ = 0;             // requests that are done when the batch under way is
   bool is_short_of_memory_ = false;       // for a batch: wait, whatever is pending
 
   // The doorbell is armed for this many pending items; 0: not.

@@ -3,11 +3,21 @@
 #include <algorithm>
 
 #include "databuffer/detail/assert.hpp"
+#include "engine/gate.hpp"
 
 namespace databuffer::detail {
 
-Drain::Drain(Lane& lane, const FlushRequests& requests)
-    : lane_(lane), requests_(requests), staged_(lane.make_cargo()) {}
+namespace {
+
+// Items that are unpacked at a time to be weighed.
+constexpr std::size_t kWeighItems = 64;
+
+}  // namespace
+
+Drain::Drain(Lane& lane, const FlushRequests& requests, const Weigh* weigh)
+    : lane_(lane), requests_(requests), weigh_(weigh), staged_(lane.make_cargo()) {
+  if (weigh_ != nullptr) staged_->reserve(kWeighItems);
+}
 
 void Drain::add(Slot& slot) {
   Producer& producer = producers_.emplace_back(slot);
@@ -39,10 +49,24 @@ std::size_t Drain::slot_count() const noexcept {
   return slot_count_.load(std::memory_order_relaxed);  // relaxed: a statistic
 }
 
-std::size_t Drain::take(std::size_t count, Cargo& to) noexcept {
+Drain::Taken Drain::take(std::size_t count, std::size_t max_weight, Cargo& to) noexcept {
   count = std::min(count, to.room());
-  std::size_t taken = std::min(count, staged_->size());
-  staged_->move_front(taken, to);
+  Taken taken;
+  if (weigh_ != nullptr) {
+    taken = take_weighed(count, max_weight, to);
+  } else {
+    taken.items = std::min(count, staged_->size());
+    staged_->move_front(taken.items, to);
+    if (taken.items > 0 && staged_->size() == 0) staged_->free_storage();
+    taken.items += dequeue(count - taken.items, to);
+  }
+  if (cursor_ == nullptr && staged_->size() == 0) covered_ = pass_number_;
+  return taken;
+}
+
+// Moves up to `count` items from the queues, pass by pass.
+std::size_t Drain::dequeue(std::size_t count, Cargo& to) noexcept {
+  std::size_t taken = 0;
   while (taken < count) {
     if (cursor_ == nullptr && !begin_pass()) break;
     const std::uint64_t left = cursor_->pass_end - cursor_->drained;
@@ -54,8 +78,31 @@ std::size_t Drain::take(std::size_t count, Cargo& to) noexcept {
     taken += got;
     skip_finished();
   }
-  if (cursor_ == nullptr && staged_->size() == 0) covered_ = pass_number_;
   return taken;
+}
+
+// Item by item: the first that would make it too heavy stays in front.
+Drain::Taken Drain::take_weighed(std::size_t count, std::size_t max_weight, Cargo& to) noexcept {
+  Taken taken;
+  while (taken.items < count) {
+    if (staged_->size() == 0 && dequeue(std::min(kWeighItems, staged_->room()), *staged_) == 0) {
+      break;
+    }
+    const std::size_t weight = weight_of(staged_->at(0));
+    if (taken.items > 0 && max_weight > 0 && taken.weight + weight > max_weight) break;
+    staged_->move_front(1, to);
+    ++taken.items;
+    taken.weight += weight;
+  }
+  return taken;
+}
+
+std::size_t Drain::weight_of(void* item) const noexcept {
+  try {
+    return std::min((*weigh_)(item), kHeaviestItem);
+  } catch (...) {
+    return 0;  // It did not throw at the insert: the contract of `weigh` is broken.
+  }
 }
 
 void Drain::stage_all() {

@@ -6,6 +6,7 @@
 #include <deque>
 #include <memory>
 
+#include "databuffer/detail/callables.hpp"
 #include "databuffer/detail/lane.hpp"
 #include "databuffer/detail/slot.hpp"
 #include "engine/flush_requests.hpp"
@@ -22,7 +23,8 @@ namespace databuffer::detail {
 // Everything but add() and inserted() needs the partition's turn.
 class Drain {
  public:
-  Drain(Lane& lane, const FlushRequests& requests);
+  /// `weigh`: null where there are no limits by weight.
+  Drain(Lane& lane, const FlushRequests& requests, const Weigh* weigh);
 
   /// A new producer. Threads: one at a time (the seat mutex); may throw std::bad_alloc.
   void add(Slot& slot);
@@ -36,8 +38,14 @@ class Drain {
   /// Slots of all producers so far.
   [[nodiscard]] std::size_t slot_count() const noexcept;
 
-  /// Moves the oldest items, up to `count` and up to the room in `to`, behind those of `to`.
-  std::size_t take(std::size_t count, Cargo& to) noexcept;
+  struct Taken {
+    std::size_t items = 0;
+    std::size_t weight = 0;
+  };
+
+  /// Moves the oldest items, up to `count`, up to the room in `to`, and up to `max_weight` (but at
+  /// least one; 0: no limit), behind those of `to`.
+  Taken take(std::size_t count, std::size_t max_weight, Cargo& to) noexcept;
 
   /// Moves every pending item into `staged()`. Throws std::bad_alloc, with nothing lost.
   void stage_all();
@@ -56,11 +64,15 @@ class Drain {
   };
 
   [[nodiscard]] Producer* first() const noexcept;
+  std::size_t dequeue(std::size_t count, Cargo& to) noexcept;
+  Taken take_weighed(std::size_t count, std::size_t max_weight, Cargo& to) noexcept;
+  [[nodiscard]] std::size_t weight_of(void* item) const noexcept;
   bool begin_pass() noexcept;
   void skip_finished() noexcept;
 
   Lane& lane_;
   const FlushRequests& requests_;
+  const Weigh* const weigh_;
   std::deque<Producer> producers_;          // owned; grown under the seat mutex, never shrinks
   std::atomic<Producer*> first_{nullptr};   // written under the seat mutex; read by all
   std::atomic<std::size_t> slot_count_{0};  // likewise

@@ -1,5 +1,6 @@
 #include "engine/flush_requests.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace databuffer::detail {
@@ -15,6 +16,10 @@ std::uint64_t FlushRequests::asked() const noexcept {
 
 std::uint64_t FlushRequests::done() const noexcept {
   return done_.load(std::memory_order_acquire);  // acquire: pairs with complete()
+}
+
+bool FlushRequests::is_open() const noexcept {
+  return asked() > completed_.load(std::memory_order_relaxed);  // relaxed: its writer asks
 }
 
 void FlushRequests::enter(Ticket& ticket) {
@@ -35,7 +40,7 @@ bool FlushRequests::wait(Ticket& ticket, TimePoint deadline) {
   return is_done();
 }
 
-void FlushRequests::add_batch(std::size_t items, FlushResult&& result) {
+void FlushRequests::add_batch(std::size_t items, std::size_t failed_items, FlushResult&& result) {
   // Results that the tickets let go of: they hold the user's values, and end outside the lock.
   std::vector<std::shared_ptr<const FlushResult>> replaced;
   const std::lock_guard lock(mutex_);
@@ -46,15 +51,38 @@ void FlushRequests::add_batch(std::size_t items, FlushResult&& result) {
     FlushReport& report = ticket->report;
     ++report.batches;
     report.items += items;
-    if (!shared->is_ok()) report.failed_items += items;
+    report.failed_items += failed_items;
     if (report.result != nullptr && !report.result->is_ok()) continue;  // The first failure stays.
     replaced.push_back(std::exchange(report.result, shared));
   }
 }
 
 void FlushRequests::complete(std::uint64_t number) {
-  if (number <= done()) return;
+  // relaxed: only consumers write it, and of two at once the mutex decides below.
+  if (number <= completed_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
+  completed_.store(std::max(number, completed_.load(std::memory_order_relaxed)),
+                   std::memory_order_relaxed);
+  publish();
+}
+
+std::uint64_t FlushRequests::hold() {
+  const std::lock_guard lock(mutex_);
+  held_.push_back(done());
+  return held_.back();
+}
+
+void FlushRequests::release(std::uint64_t held) {
+  const std::lock_guard lock(mutex_);
+  held_.erase(std::find(held_.begin(), held_.end(), held));
+  publish();
+}
+
+// Requires the mutex.
+void FlushRequests::publish() noexcept {
+  std::uint64_t number = completed_.load(std::memory_order_relaxed);  // relaxed: by the mutex
+  for (const std::uint64_t held : held_) number = std::min(number, held);
+  if (number <= done()) return;
   // release: pairs with done(): the batches' effects are seen by who reads the number.
   done_.store(number, std::memory_order_release);
   changed_.notify_all();

@@ -38,6 +38,9 @@ class FlushRequests {
   /// The last number done.
   [[nodiscard]] std::uint64_t done() const noexcept;
 
+  /// Whether there is anything to do for a request: asked, and not covered by what has left.
+  [[nodiscard]] bool is_open() const noexcept;
+
   /// Asks, and follows every batch that ends from now on.
   void enter(Ticket& ticket);
 
@@ -45,17 +48,26 @@ class FlushRequests {
   bool wait(Ticket& ticket, TimePoint deadline);
 
   /// A batch ended: tells those who wait. Allocates only if somebody does. Consumers only.
-  void add_batch(std::size_t items, FlushResult&& result);
+  void add_batch(std::size_t items, std::size_t failed_items, FlushResult&& result);
 
-  /// Every request up to `number` is done. Consumers only.
+  /// Every request up to `number` is done, but for batches that are held. Consumers only.
   void complete(std::uint64_t number);
+
+  /// A stuck consumer keeps a batch that every request from now on covers: none is done until
+  /// release(). Returns what to release. Only while that consumer's batch is under way.
+  [[nodiscard]] std::uint64_t hold();
+  void release(std::uint64_t held);
 
  private:
   std::atomic<std::uint64_t> asked_{0};  // written by who asks
-  std::atomic<std::uint64_t> done_{0};   // written by the consumer, under the mutex
+  void publish() noexcept;
+
+  std::atomic<std::uint64_t> done_{0};  // written by the consumer, under the mutex
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Ticket*> open_;  // guarded by the mutex; borrowed from the waiters
+  std::atomic<std::uint64_t> completed_{0};  // written under the mutex: done_, were nothing held
+  std::vector<std::uint64_t> held_;          // guarded by the mutex: done_ when each hold began
+  std::vector<Ticket*> open_;                // guarded by the mutex; borrowed from the waiters
 };
 
 }  // namespace databuffer::detail

@@ -1,5 +1,6 @@
 #include "engine/flusher.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <utility>
@@ -25,32 +26,103 @@ std::string describe_current_exception() noexcept {
   }
 }
 
+// The indices that a result names: in range, in order, each once.
+std::vector<std::size_t> named_items(const FlushResult& result, std::size_t count) {
+  std::vector<std::size_t> indices = result.items();
+  std::erase_if(indices, [count](std::size_t index) { return index >= count; });
+  std::sort(indices.begin(), indices.end());
+  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
+  return indices;
+}
+
 }  // namespace
 
-void Flusher::run(Handler& handler, Cargo& cargo, const Batch& batch) noexcept {
+Flusher::Flusher(BufferCore& buffer, Partition& partition, HandlerCall& call,
+                 std::unique_ptr<Cargo> cargo, std::uint64_t seed)
+    : buffer_(buffer),
+      partition_(partition),
+      call_(call),
+      cargo_(std::move(cargo)),
+      backoff_(buffer.options().retry, seed) {
+  // Halving keeps at most one half for each bit of the size, and the one in hand.
+  ranges_.reserve(8 * sizeof(std::size_t) + 1);
+}
+
+void Flusher::begin(const Batch& batch, TimePoint now) {
+  DATABUFFER_ASSERT(!has_batch() && cargo_->size() > 0);
+  batch_ = batch;
+  batch_id_ = partition_.next_batch_id();
+  attempt_ = 0;
+  began_ = due_ = now;
+  is_halving_ = false;
+  items_ = cargo_->size();
+  failed_items_ = 0;
+  failure_ = FlushResult::ok();
+  ranges_.push_back({0, items_});
+}
+
+void Flusher::step(Handler& handler, TimePoint now, bool is_last) noexcept {
+  DATABUFFER_ASSERT(has_batch());
+  Range range = ranges_.back();
+  ranges_.pop_back();
+  bool is_taken = false;
+  FlushResult result = call(handler, range, now, is_taken);
+  const TimePoint ended = buffer_.now();
+  if (result.is_ok()) {
+    count_flushed(range.count);
+    if (!has_batch()) end_batch(std::move(result));
+    return;
+  }
+  if (is_taken) {
+    give_up(range, result, true);
+    if (!has_batch()) end_batch(std::move(result));
+    return;
+  }
+  settle_part(result, range);
+  is_last = is_last || call_.is_retired();
+  if (!is_halving_ && !is_last && schedule_retry(result, ended)) {
+    ranges_.push_back(range);
+    return;
+  }
+  if (buffer_.options().retry.isolate && range.count > 1 && !call_.is_retired() &&
+      !buffer_.has_given_up()) {
+    is_halving_ = true;
+    due_ = ended;
+    return split(range);
+  }
+  give_up(range, result, false);
+  if (!has_batch()) end_batch(std::move(result));
+}
+
+FlushResult Flusher::call(Handler& handler, const Range& range, TimePoint now,
+                          bool& is_taken) noexcept {
   FlushContext context;
   context.buffer = buffer_.options().name;
   context.partition = partition_.name;
   context.partition_index = partition_.index;
-  context.size = cargo.size();
-  context.reason = batch.reason;
-  context.batch_id = ++batch_id_;
-  context.waiting_behind = batch.waiting_behind;
+  context.size = range.count;
+  context.reason = batch_.reason;
+  context.batch_id = batch_id_;
+  context.attempt = ++attempt_;
+  context.waiting_behind = batch_.waiting_behind;
   context.meta = &buffer_.options().flush_meta;
+  // relaxed: a statistic
+  if (attempt_ > 1) partition_.counts.retries.fetch_add(1, std::memory_order_relaxed);
 
   TelemetryEvent event;
   event.event = Event::kFlushStart;
   event.size = context.size;
-  event.waiting_behind = batch.waiting_behind;
-  event.age = batch.age;
+  event.waiting_behind = context.waiting_behind;
+  event.age = std::max(Duration::zero(), now - batch_.first);
   event.partition_index = partition_.index;
-  event.batch_id = context.batch_id;
-  event.reason = batch.reason;
+  event.batch_id = batch_id_;
+  event.attempt = attempt_;
+  event.reason = batch_.reason;
   buffer_.emit(event);
 
-  context.stop_token = call_.begin(buffer_.now(), context.batch_id, context.size);
+  context.stop_token = call_.begin(buffer_.now(), batch_id_, context.size);
   buffer_.notice_call();
-  FlushResult result = call_handler(handler, cargo, context);
+  FlushResult result = call_handler(handler, range, context, is_taken);
   const TimePoint ended = buffer_.now();
   HandlerCall::Overdue overdue;
   // Where no thread watches (kManual) an overdue call is found when it returns.
@@ -61,45 +133,92 @@ void Flusher::run(Handler& handler, Cargo& cargo, const Batch& batch) noexcept {
   event.event = result.is_ok() ? Event::kFlushStop : Event::kFlushException;
   event.error = result.message();
   buffer_.emit(event);
-  settle(cargo, context, std::move(result));
+  return result;
 }
 
-FlushResult Flusher::call_handler(Handler& handler, Cargo& cargo,
-                                  const FlushContext& context) noexcept {
+FlushResult Flusher::call_handler(Handler& handler, const Range& range, const FlushContext& context,
+                                  bool& is_taken) noexcept {
   try {
-    return handler.flush(cargo, context);
+    return handler.flush(*cargo_, range.first, range.count, context, is_taken);
   } catch (...) {
-    return FlushResult::failed(describe_current_exception());
+    std::string what = describe_current_exception();
+    return buffer_.options().retry.on_exception ? FlushResult::retry(std::move(what))
+                                                : FlushResult::failed(std::move(what));
   }
 }
 
-void Flusher::settle(Cargo& cargo, const FlushContext& context, FlushResult result) noexcept {
-  ItemCounts& counts = partition_.counts;
-  const std::size_t items = context.size;
-  // relaxed: see ItemCounts. What ends goes up before in_flight goes down, so that sync_flush's
-  // look at an idle partition (BufferCore::is_idle) never misses it: it reads in_flight with
-  // acquire.
-  if (result.is_ok()) {
-    counts.flushed.fetch_add(items, std::memory_order_relaxed);
-  } else {
-    DropInfo info;
-    info.partition_index = partition_.index;
-    info.reason = DropReason::kFailed;
-    info.batch_id = context.batch_id;
-    info.error = result.message();
-    buffer_.drop(partition_, cargo, info);
-    counts.failed.fetch_add(items, std::memory_order_relaxed);
-    counts.failed_batches.fetch_add(1, std::memory_order_relaxed);
-    keep_error(result.message());
-  }
-  cargo.clear();
-  counts.batches.fetch_add(1, std::memory_order_relaxed);        // relaxed: as above
-  counts.in_flight.fetch_sub(items, std::memory_order_release);  // release: pairs with is_idle()
+// Whether the batch is to be tried again; then due_ says when.
+bool Flusher::schedule_retry(const FlushResult& result, TimePoint now) noexcept {
+  const Retry& retry = buffer_.options().retry;
+  if (result.status() != FlushStatus::kRetry || attempt_ >= retry.attempts) return false;
+  const Duration pause = std::max(backoff_.draw(attempt_), result.retry_after());
+  const TimePoint due = deadline_after(now, pause);
+  if (retry.total_time != kForever && due > deadline_after(began_, retry.total_time)) return false;
+  due_ = due;
+  return true;
+}
+
+// The result names the items that failed: the others are done, and the range shrinks to these.
+void Flusher::settle_part(const FlushResult& result, Range& range) noexcept {
+  if (result.items().empty()) return;
   try {
-    partition_.requests.add_batch(items, std::move(result));
+    const std::vector<std::size_t> failed = named_items(result, range.count);
+    if (failed.empty() || failed.size() == range.count) return;
+    cargo_->keep(range.first, range.count, failed);
+    count_flushed(range.count - failed.size());
+    range.count = failed.size();
+  } catch (const std::bad_alloc&) {
+    buffer_.count_hook_failure();  // No memory to tell them apart: all of them failed.
+  }
+}
+
+void Flusher::split(const Range& range) noexcept {
+  const std::size_t half = range.count / 2;
+  ranges_.push_back({range.first + half, range.count - half});
+  ranges_.push_back({range.first, half});
+}
+
+// relaxed, here and below: see ItemCounts. An end goes up before in_flight goes down, so that
+// sync_flush's look at an idle partition (BufferCore::is_idle) misses none: it reads in_flight with
+// acquire.
+void Flusher::count_flushed(std::size_t items) noexcept {
+  partition_.counts.flushed.fetch_add(items, std::memory_order_relaxed);
+  partition_.counts.in_flight.fetch_sub(items, std::memory_order_release);
+}
+
+void Flusher::give_up(const Range& range, const FlushResult& result, bool is_taken) noexcept {
+  if (failure_.is_ok()) {
+    try {
+      failure_ = result;
+    } catch (...) {  // No memory, or a value that does not copy: the status is what counts.
+      failure_ = FlushResult::failed({});
+    }
+  }
+  if (!is_taken) {
+    DropInfo info;
+    info.reason = DropReason::kFailed;
+    info.batch_id = batch_id_;
+    info.error = result.message();
+    buffer_.drop(partition_, cargo_->at(range.first), range.count, info);
+  }
+  failed_items_ += range.count;
+  partition_.counts.failed.fetch_add(range.count, std::memory_order_relaxed);
+  partition_.counts.in_flight.fetch_sub(range.count, std::memory_order_release);
+  keep_error(result.message());
+}
+
+void Flusher::end_batch(FlushResult result) noexcept {
+  cargo_->clear();
+  ItemCounts& counts = partition_.counts;
+  if (failed_items_ > 0) counts.failed_batches.fetch_add(1, std::memory_order_relaxed);
+  counts.batches.fetch_add(1, std::memory_order_relaxed);
+  try {
+    partition_.requests.add_batch(items_, failed_items_,
+                                  failed_items_ > 0 ? std::move(failure_) : std::move(result));
   } catch (const std::bad_alloc&) {
     buffer_.count_hook_failure();  // The waiting sync_flush gets its status without the result.
   }
+  failure_ = FlushResult::ok();
 }
 
 void Flusher::keep_error(const std::string& message) noexcept {

@@ -5,11 +5,13 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "databuffer/batch.hpp"
 #include "databuffer/clock.hpp"
 #include "databuffer/detail/cargo.hpp"
 #include "databuffer/detail/core.hpp"
+#include "engine/backoff.hpp"
 #include "engine/overdue_watch.hpp"
 
 namespace databuffer::detail {
@@ -17,33 +19,76 @@ namespace databuffer::detail {
 class BufferCore;
 struct Partition;
 
-/// Runs one batch through the handler: times it, catches what it throws, tells telemetry and the
-/// overdue watch, and keeps the books. One for each consumer, on its thread.
+/// Delivers one batch at a time: call by call, with the pauses, the retries and the halving that
+/// the options ask for, until every item has its end in the ledger. One for each consumer, on its
+/// thread.
+///
+///   whole batch ──ok──────────────────────────────► flushed
+///       │ retry, attempts and time left ──► pause ──► the items that failed, again
+///       │ else failed, isolate ──► halves, first half first ──► … ──► single items
+///       └ else ─────────────────────────────────────► failed, to on_drop
 class Flusher {
  public:
-  Flusher(BufferCore& buffer, Partition& partition, HandlerCall& call) noexcept
-      : buffer_(buffer), partition_(partition), call_(call) {}
+  Flusher(BufferCore& buffer, Partition& partition, HandlerCall& call, std::unique_ptr<Cargo> cargo,
+          std::uint64_t seed);
 
   struct Batch {
     FlushReason reason = FlushReason::kSize;
     std::size_t waiting_behind = 0;
-    Duration age{};  // of its first item
+    TimePoint first{};  // when its first item came
   };
 
-  /// Hands the cargo to the handler, ends every item in the ledger, and empties the cargo.
-  void run(Handler& handler, Cargo& cargo, const Batch& batch) noexcept;
+  /// Where the next batch is gathered. Requires: no batch under way.
+  [[nodiscard]] Cargo& cargo() noexcept { return *cargo_; }
+
+  /// The cargo's items are a batch now, in flight.
+  void begin(const Batch& batch, TimePoint now);
+
+  [[nodiscard]] bool has_batch() const noexcept { return !ranges_.empty(); }
+  /// When the next call is due.
+  [[nodiscard]] TimePoint due() const noexcept { return due_; }
+
+  /// Makes one handler call. With `is_last` what fails is not tried again, only halved.
+  void step(Handler& handler, TimePoint now, bool is_last) noexcept;
 
   [[nodiscard]] std::string last_error() const;
 
  private:
-  FlushResult call_handler(Handler& handler, Cargo& cargo, const FlushContext& context) noexcept;
+  // Part of the cargo. Before halving there is one, of everything that is left.
+  struct Range {
+    std::size_t first = 0;
+    std::size_t count = 0;
+  };
+
+  FlushResult call(Handler& handler, const Range& range, TimePoint now, bool& is_taken) noexcept;
+  FlushResult call_handler(Handler& handler, const Range& range, const FlushContext& context,
+                           bool& is_taken) noexcept;
+  bool schedule_retry(const FlushResult& result, TimePoint now) noexcept;
+  void settle_part(const FlushResult& result, Range& range) noexcept;
+  void split(const Range& range) noexcept;
+  void count_flushed(std::size_t items) noexcept;
+  void give_up(const Range& range, const FlushResult& result, bool is_taken) noexcept;
+  void end_batch(FlushResult result) noexcept;
   void keep_error(const std::string& message) noexcept;
-  void settle(Cargo& cargo, const FlushContext& context, FlushResult result) noexcept;
 
   BufferCore& buffer_;
   Partition& partition_;
   HandlerCall& call_;
-  std::uint64_t batch_id_ = 0;  // of the last batch; its own thread only
+  const std::unique_ptr<Cargo> cargo_;
+  Backoff backoff_;
+
+  // The batch under way.
+  Batch batch_;
+  std::uint64_t batch_id_ = 0;
+  std::uint32_t attempt_ = 0;  // calls so far
+  TimePoint began_{};          // the first
+  TimePoint due_{};
+  std::vector<Range> ranges_;  // to deliver, the next one last; empty: no batch
+  bool is_halving_ = false;
+  std::size_t items_ = 0;         // of the whole batch
+  std::size_t failed_items_ = 0;  // so far
+  FlushResult failure_;           // the first final one
+
   mutable std::mutex error_mutex_;
   std::string last_error_;  // guarded by the mutex
 };

@@ -108,4 +108,63 @@ class Gate {
   alignas(kDestructiveBytes) std::atomic<std::int64_t> settled_{0};
 };
 
+/// Heavier than any limit (Options), and far from overflow: what weighs more counts as this.
+inline constexpr std::size_t kHeaviestItem = std::size_t{1} << 61U;
+
+/// A partition's limits by weight, where it has them. Exact, at the price of a shared write for
+/// each insert: an item's weight is added before it goes in.
+class WeightGate {
+ public:
+  /// `trip`: weight that makes a batch due. Both 0: no limits.
+  WeightGate(std::size_t capacity, std::size_t trip) noexcept
+      : capacity_(static_cast<std::int64_t>(capacity)), trip_(static_cast<std::int64_t>(trip)) {}
+
+  /// Whether an item of this weight may go in: there is room, or nothing is there.
+  [[nodiscard]] bool has_room(std::size_t weight) const noexcept {
+    return admits(pending_.load(std::memory_order_seq_cst), weight);  // seq_cst: as Gate
+  }
+
+  /// Takes room for an item. Returns whether there was.
+  [[nodiscard]] bool reserve(std::size_t weight) noexcept {
+    std::int64_t pending = pending_.load(std::memory_order_seq_cst);  // seq_cst: as Gate
+    do {
+      if (!admits(pending, weight)) return false;
+    } while (!pending_.compare_exchange_weak(pending, pending + static_cast<std::int64_t>(weight),
+                                             std::memory_order_seq_cst));
+    return true;
+  }
+
+  /// Weight that left, or did not go in after all. RoomBell::ring() must follow.
+  void release(std::size_t weight) noexcept {
+    pending_.fetch_sub(static_cast<std::int64_t>(weight), std::memory_order_seq_cst);  // as Gate
+  }
+
+  /// An item found no room by weight: what is there makes a batch, however light.
+  void demand_flush() noexcept { is_demanded_.store(true, std::memory_order_seq_cst); }
+
+  /// Whether a batch is due by weight. The consumer asks.
+  [[nodiscard]] bool is_due() const noexcept {
+    // seq_cst, as Gate: what is reserved is seen by the ring that follows.
+    return trip_ > 0 && (pending_.load(std::memory_order_seq_cst) >= trip_ ||
+                         is_demanded_.load(std::memory_order_seq_cst));
+  }
+  void forget_demand() noexcept { is_demanded_.store(false, std::memory_order_seq_cst); }
+
+  [[nodiscard]] std::size_t pending() const noexcept {
+    const std::int64_t pending = pending_.load(std::memory_order_seq_cst);
+    return pending > 0 ? static_cast<std::size_t>(pending) : 0;
+  }
+
+ private:
+  [[nodiscard]] bool admits(std::int64_t pending, std::size_t weight) const noexcept {
+    const auto added = static_cast<std::int64_t>(weight);
+    return capacity_ == 0 || pending <= 0 || pending + added <= capacity_;
+  }
+
+  const std::int64_t capacity_;
+  const std::int64_t trip_;
+  alignas(kDestructiveBytes) std::atomic<std::int64_t> pending_{0};  // written by who moves items
+  std::atomic<bool> is_demanded_{false};  // set by producers that wait, cleared by the consumer
+};
+
 }  // namespace databuffer::detail

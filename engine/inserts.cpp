@@ -61,6 +61,7 @@ struct BufferCore::InsertCall {
   std::size_t accepted = 0;
   InsertStatus status = InsertStatus::kAccepted;
   std::exception_ptr exception{};
+  std::size_t weight = 0;               // of the next item, where there are limits by weight
   bool is_nested = false;               // met a slot that this very thread is inside of
   std::optional<TimePoint> deadline{};  // of the wait, once it has begun; steady clock
 
@@ -95,6 +96,9 @@ InsertBatchResult BufferCore::insert(std::size_t partition_index, Source& source
   } catch (const std::bad_alloc&) {
     call.status = InsertStatus::kNoMemory;
   }
+  if (call.source.stranded() > 0) {  // Read from the range ahead of a refusal.
+    drop_from_source(call, *partitions_.front(), call.source.stranded(), DropReason::kNewest);
+  }
   if (is_heard) {
     const std::string error = call.exception ? describe(call.exception) : std::string();
     event.event = call.exception ? Event::kInsertException : Event::kInsertStop;
@@ -114,11 +118,30 @@ void BufferCore::insert_items(InsertCall& call, Seat& seat) {
       call.status = InsertStatus::kClosed;
       return;
     }
+    if (options_.weigh && !weigh_next(call)) return;
     Slot* const slot = find_room(call, seat);
     if (call.is_nested) return;
     const bool goes_on = slot != nullptr ? insert_some(call, seat, *slot) : overflow(call, seat);
     if (!goes_on) return;
   }
+}
+
+// Returns whether there is a next item. Runs the user's weigher and range: before anything is
+// taken.
+bool BufferCore::weigh_next(InsertCall& call) {
+  const Source::Prepared prepared = call.source.prepare(1);
+  if (prepared.count == 0) {
+    call.exception = prepared.exception;
+    if (prepared.is_exhausted) call.count = call.accepted;
+    return false;
+  }
+  try {
+    call.weight = std::min(call.source.weight(options_.weigh, 0), kHeaviestItem);
+  } catch (...) {
+    call.exception = std::current_exception();
+    return false;
+  }
+  return true;
 }
 
 // Round robin passes on to the next partition with room before anything waits.
@@ -132,7 +155,10 @@ Slot* BufferCore::find_room(InsertCall& call, Seat& seat) noexcept {
       return nullptr;
     }
     // relaxed: this thread is the only writer.
-    if (slot.word.load(std::memory_order_relaxed) != slot.check_at || settle(slot)) return &slot;
+    if ((slot.word.load(std::memory_order_relaxed) != slot.check_at || settle(slot)) &&
+        partitions_[slot.partition_index]->weight_gate.has_room(call.weight)) {
+      return &slot;
+    }
     if (!is_pinned) seat.cursor = slot.next;
   }
   return nullptr;
@@ -140,35 +166,72 @@ Slot* BufferCore::find_room(InsertCall& call, Seat& seat) noexcept {
 
 // Moves into the slot what there is room for. Returns whether the call goes on.
 bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
-  Gate& gate = partitions_[slot.partition_index]->gate;
+  Partition& partition = *partitions_[slot.partition_index];
   const bool is_single = call.count == 1;
-  const std::size_t granted = is_single ? 1 : gate.reserve(slot, call.count - call.accepted);
+  const std::size_t granted =
+      is_single ? 1 : partition.gate.reserve(slot, call.count - call.accepted);
   if (granted == 0) return true;  // Somebody was faster; look for room again.
 
-  const Source::Prepared prepared = call.source.prepare(granted);
+  Source::Prepared prepared = call.source.prepare(granted);
+  const std::size_t weight = options_.weigh ? reserve_weight(call, partition, prepared) : 0;
   const PushResult result =
       prepared.count == 0 ? PushResult::kIn : push(slot, call.source, prepared.count);
   const std::size_t inserted = result == PushResult::kIn ? prepared.count : 0;
-  if (!is_single && gate.finish_reserved(slot, granted, inserted)) room_bell_.ring();
+  bool has_made_room = !is_single && partition.gate.finish_reserved(slot, granted, inserted);
+  if (options_.weigh && inserted == 0) {
+    partition.weight_gate.release(weight);
+    has_made_room = true;
+  }
+  if (has_made_room) room_bell_.ring();
+  if (inserted > 0 && options_.weigh && partition.weight_gate.is_due()) partition.doorbell.ring();
   call.accepted += inserted;
-  if (call.partition_index == kAnyPartition) {
+  if (call.partition_index == kAnyPartition && inserted > 0) {
     seat.cursor = slot.next;
     if (--seat.tickets_left == 0) router_.draw(seat);
     if (!is_single) call.partition_index = slot.partition_index;  // The others follow.
   }
   if (prepared.is_exhausted) call.count = call.accepted + call.source.stranded();
 
-  if (result != PushResult::kIn) {
-    const bool is_closed = result == PushResult::kClosed;
-    call.status = is_closed ? InsertStatus::kClosed : InsertStatus::kNoMemory;
-    if (const std::size_t stranded = call.source.stranded(); stranded > 0) {
-      drop_from_source(call, *partitions_[slot.partition_index], stranded,
-                       is_closed ? DropReason::kClosed : DropReason::kNoMemory);
-    }
-    return false;
+  switch (result) {
+    case PushResult::kIn:
+      call.exception = prepared.exception;
+      return call.exception == nullptr;
+    case PushResult::kPaused:
+      sched_yield();  // For some microseconds: shrink().
+      return true;
+    case PushResult::kClosed:
+      call.status = InsertStatus::kClosed;
+      break;
+    case PushResult::kNoMemory:
+      call.status = InsertStatus::kNoMemory;
+      break;
   }
-  call.exception = prepared.exception;
-  return call.exception == nullptr;
+  if (const std::size_t stranded = call.source.stranded(); stranded > 0) {
+    drop_from_source(call, partition, stranded,
+                     result == PushResult::kClosed ? DropReason::kClosed : DropReason::kNoMemory);
+  }
+  return false;
+}
+
+// Takes room by weight for as many of the prepared items as fit, and lowers their count to that.
+// Returns their weight.
+std::size_t BufferCore::reserve_weight(InsertCall& call, Partition& partition,
+                                       Source::Prepared& prepared) {
+  std::size_t total = 0;
+  std::size_t fitting = 0;
+  try {
+    for (; fitting < prepared.count; ++fitting) {
+      const std::size_t weight =
+          std::min(call.source.weight(options_.weigh, fitting), kHeaviestItem);
+      if (!partition.weight_gate.reserve(weight)) break;
+      total += weight;
+    }
+  } catch (...) {
+    prepared.exception = std::current_exception();
+  }
+  if (fitting < prepared.count) prepared.is_exhausted = false;
+  prepared.count = fitting;
+  return total;
 }
 
 // As Inserter::try_push, step by step, but all seq_cst: this is also the path of machines without
@@ -176,10 +239,15 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
 BufferCore::PushResult BufferCore::push(Slot& slot, Source& source, std::size_t count) noexcept {
   // relaxed: this thread is the only writer.
   const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
-  slot.word.store(word | Slot::kInside, std::memory_order_seq_cst);              // [P1]
-  if ((attention.load(std::memory_order_seq_cst) & (kClosed | kForked)) != 0) {  // [P2]
+  slot.word.store(word | Slot::kInside, std::memory_order_seq_cst);      // [P1]
+  const std::uint32_t seen = attention.load(std::memory_order_seq_cst);  // [P2]
+  if ((seen & (kClosed | kForked)) != 0) {
     slot.word.store(word, std::memory_order_release);  // release: close waits for the mark to go
     return PushResult::kClosed;
+  }
+  if ((seen & kShrinking) != 0) {
+    slot.word.store(word, std::memory_order_release);  // release: shrink() waits for the mark to go
+    return PushResult::kPaused;
   }
   const bool is_in = source.push(slot, count);
   slot.word.store(is_in ? word + Slot::kOneItem * count : word, std::memory_order_seq_cst);  // [P3]
@@ -197,7 +265,7 @@ bool BufferCore::overflow(InsertCall& call, Seat& seat) {
     case Overflow::kReject:
       return call.end(InsertStatus::kFull);
     case Overflow::kDropOldest:
-      if (drop_oldest(partition)) return true;
+      if (drop_oldest(partition, call.weight)) return true;
       [[fallthrough]];
     case Overflow::kDropNewest:
       call.status = InsertStatus::kDropped;
@@ -224,14 +292,17 @@ bool BufferCore::wait_for_room(InsertCall& call) {
       emit(event);
     }
     // A full partition has a batch due: no need to sleep out a nap.
-    for (const auto& partition : partitions_) partition->doorbell.ring();
+    for (const auto& partition : partitions_) {
+      if (options_.weigh) partition->weight_gate.demand_flush();
+      partition->doorbell.ring();
+    }
   }
   const auto has_room = [&] {
     if (call.partition_index != kAnyPartition) {
-      return partitions_[call.partition_index]->gate.has_room();
+      return partitions_[call.partition_index]->has_room(call.weight);
     }
     return std::any_of(partitions_.begin(), partitions_.end(),
-                       [](const auto& partition) { return partition->gate.has_room(); });
+                       [&](const auto& partition) { return partition->has_room(call.weight); });
   };
   RoomBell::Waiter waiter(room_bell_);
   while (!has_room() && !is_closed()) {
@@ -243,9 +314,9 @@ bool BufferCore::wait_for_room(InsertCall& call) {
   return true;
 }
 
-// Makes room for one item by giving up the oldest. Returns false where it cannot: somebody else has
-// the turn and keeps it, or there is nothing to give up yet.
-bool BufferCore::drop_oldest(Partition& partition) {
+// Gives up the oldest items for one of this weight. Returns false where it cannot: somebody else
+// has the turn and keeps it, or there is nothing to give up yet.
+bool BufferCore::drop_oldest(Partition& partition, std::size_t weight) {
   const std::unique_ptr<Cargo> cargo = partition.lane->make_cargo();
   int tries = 0;
   while (!partition.turn.try_acquire()) {
@@ -254,16 +325,17 @@ bool BufferCore::drop_oldest(Partition& partition) {
   }
   {
     const Turn::Holder holder(partition.turn, *this);
-    const std::size_t excess = partition.gate.excess();
-    if (excess == 0) return true;  // Room has appeared.
+    if (partition.has_room(weight)) return true;  // It has appeared.
+    // By weight one item at a time: the caller comes again.
+    const std::size_t excess = std::max<std::size_t>(1, partition.gate.excess());
     cargo->reserve(excess);
-    partition.remove(partition.drain.take(excess, *cargo));
+    partition.remove(partition.drain.take(excess, 0, *cargo));
   }
   if (cargo->size() == 0) return false;
   ring_room();
   DropInfo info;
   info.reason = DropReason::kOldest;
-  drop(partition, *cargo, info);
+  drop(partition, cargo->data(), cargo->size(), info);
   return true;
 }
 
@@ -281,7 +353,7 @@ std::size_t BufferCore::drop_from_source(InsertCall& call, Partition& partition,
   partition.counts.never_queued.fetch_add(given, std::memory_order_relaxed);
   DropInfo info;
   info.reason = reason;
-  drop(partition, *cargo, info);
+  drop(partition, cargo->data(), given, info);
   call.accepted += given;
   return given;
 }

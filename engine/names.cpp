@@ -26,7 +26,7 @@ std::string_view to_string(InsertStatus status) noexcept {
 }
 
 std::string_view to_string(FlushStatus status) noexcept {
-  static constexpr std::array<std::string_view, 2> kNames{"ok", "failed"};
+  static constexpr std::array<std::string_view, 3> kNames{"ok", "failed", "retry"};
   return name_of(status, kNames);
 }
 
@@ -61,6 +61,11 @@ std::string_view to_string(Threading threading) noexcept {
 std::string_view to_string(WaitStrategy strategy) noexcept {
   static constexpr std::array<std::string_view, 4> kNames{"adaptive", "spin", "yield", "park"};
   return name_of(strategy, kNames);
+}
+
+std::string_view to_string(OnOverdue action) noexcept {
+  static constexpr std::array<std::string_view, 2> kNames{"report", "replace"};
+  return name_of(action, kNames);
 }
 
 std::string_view to_string(Event event) noexcept {

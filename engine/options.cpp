@@ -8,6 +8,9 @@ namespace {
 constexpr std::size_t kMaxNameBytes = 256;
 constexpr std::size_t kMaxPartitions = 1024;
 constexpr std::size_t kMaxBatchItems = std::size_t{1} << 31U;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 60U;
+constexpr std::size_t kMaxAttempts = 1'000'000;
+constexpr std::size_t kMaxAbandoned = 64;
 constexpr std::size_t kMaxCapacityItems = std::size_t{1} << 40U;
 
 std::string text(Duration duration) {
@@ -31,6 +34,34 @@ void check_enum(const char* field, Enum value, Enum last) {
   if (value <= last) return;
   throw OptionsError(field, std::to_string(static_cast<unsigned>(value)),
                      "must be 0 to " + std::to_string(static_cast<unsigned>(last)));
+}
+
+void check_weights(const Options& options) {
+  const bool has_limit = options.max_bytes != 0 || options.capacity_bytes != 0;
+  if (has_limit && !options.weigh) {
+    throw OptionsError("weigh", "none", "must be set where max_bytes or capacity_bytes is");
+  }
+  if (!has_limit && options.weigh) {
+    throw OptionsError("max_bytes", "0", "must be set, or capacity_bytes, where weigh is");
+  }
+  check_count("max_bytes", options.max_bytes, 0, kMaxBytes);
+  check_count("capacity_bytes", options.capacity_bytes, 0, kMaxBytes);
+  if (options.capacity_bytes != 0 && options.capacity_bytes < options.max_bytes) {
+    throw OptionsError("capacity_bytes", std::to_string(options.capacity_bytes),
+                       "must be at least max_bytes = " + std::to_string(options.max_bytes) +
+                           ", or a full batch could never gather");
+  }
+}
+
+void check_retry(const Retry& retry) {
+  check_count("retry.attempts", retry.attempts, 1, kMaxAttempts);
+  check_duration("retry.initial_backoff", retry.initial_backoff, Duration::zero());
+  check_duration("retry.max_backoff", retry.max_backoff, Duration::zero());
+  if (retry.max_backoff < retry.initial_backoff) {
+    throw OptionsError("retry.max_backoff", text(retry.max_backoff),
+                       "must be at least retry.initial_backoff = " + text(retry.initial_backoff));
+  }
+  check_duration("retry.total_time", retry.total_time, Duration{1});
 }
 
 }  // namespace
@@ -62,6 +93,13 @@ void Options::validate() const {
               ", or a full batch could never gather");
     }
     check_count("capacity", *capacity, 1, kMaxCapacityItems);
+  }
+  check_weights(*this);
+  check_retry(retry);
+  check_count("max_abandoned", max_abandoned, 0, kMaxAbandoned);
+  check_enum("on_overdue", on_overdue, OnOverdue::kReplace);
+  if (on_overdue == OnOverdue::kReplace && threading == Threading::kManual) {
+    throw OptionsError("on_overdue", "replace", "needs threading = kOwn: nobody watches otherwise");
   }
   check_enum("overflow", overflow, Overflow::kDropOldest);
   check_enum("wait_strategy", wait_strategy, WaitStrategy::kPark);

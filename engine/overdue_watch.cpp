@@ -27,6 +27,14 @@ HandlerCall::Ended HandlerCall::end(TimePoint now) noexcept {
   return {last_duration_, is_reported_};
 }
 
+bool HandlerCall::retire(std::uint64_t batch_id, const std::function<void()>& prepare) {
+  const std::lock_guard lock(mutex_);
+  if (!is_running_ || batch_id_ != batch_id || is_retired_.load()) return false;
+  prepare();
+  is_retired_.store(true, std::memory_order_release);  // release: pairs with is_retired()
+  return true;
+}
+
 bool HandlerCall::report_overdue(TimePoint now, Duration limit, Overdue& overdue) {
   const std::lock_guard lock(mutex_);
   if (!is_running_ || is_reported_ || now < deadline_after(began_, limit)) return false;
@@ -86,12 +94,11 @@ void OverdueWatch::notice_call() {
 
 TimePoint OverdueWatch::report_all() {
   TimePoint due = TimePoint::max();
-  for (std::size_t index = 0; index < calls_.size(); ++index) {
+  for (std::size_t index = 0; index < partition_count_; ++index) {
+    HandlerCall& call = call_of_(index);
     HandlerCall::Overdue overdue;
-    if (calls_[index]->report_overdue(clock_.now(), flush_timeout_, overdue)) {
-      report_(index, overdue);
-    }
-    due = std::min(due, calls_[index]->due(flush_timeout_));
+    if (call.report_overdue(clock_.now(), flush_timeout_, overdue)) report_(index, overdue);
+    due = std::min(due, call.due(flush_timeout_));
   }
   return due;
 }

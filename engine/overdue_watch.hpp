@@ -20,6 +20,13 @@ class HandlerCall {
   /// A call begins; returns its stop token. Consumer.
   std::stop_token begin(TimePoint now, std::uint64_t batch_id, std::size_t items);
 
+  /// Takes the consumer's partition away if that call still runs, after calling `prepare` with the
+  /// call held still. Returns whether it did.
+  [[nodiscard]] bool retire(std::uint64_t batch_id, const std::function<void()>& prepare);
+  [[nodiscard]] bool is_retired() const noexcept {
+    return is_retired_.load(std::memory_order_acquire);  // acquire: pairs with retire()
+  }
+
   struct Ended {
     Duration duration{};
     bool was_reported = false;  // as overdue
@@ -50,6 +57,7 @@ class HandlerCall {
   std::stop_source stop_;  // the current call's; a new one after it was used
   bool is_running_ = false;
   bool is_reported_ = false;
+  std::atomic<bool> is_retired_{false};  // written under the mutex, while the call runs
   TimePoint began_{};
   TimePoint ended_;  // of the last call that returned, or the start
   Duration last_duration_{};
@@ -66,12 +74,14 @@ class HandlerCall {
 class OverdueWatch {
  public:
   using Report = std::function<void(std::size_t partition_index, HandlerCall::Overdue&)>;
+  using CallOf = std::function<HandlerCall&(std::size_t partition_index)>;
 
-  OverdueWatch(const Clock& clock, Duration flush_timeout, std::vector<HandlerCall*> calls,
-               Report report)
+  OverdueWatch(const Clock& clock, Duration flush_timeout, std::size_t partition_count,
+               CallOf call_of, Report report)
       : clock_(clock),
         flush_timeout_(flush_timeout),
-        calls_(std::move(calls)),
+        partition_count_(partition_count),
+        call_of_(std::move(call_of)),
         report_(std::move(report)) {}
 
   /// The thread's body; returns after stop().
@@ -86,7 +96,8 @@ class OverdueWatch {
 
   const Clock& clock_;
   const Duration flush_timeout_;
-  const std::vector<HandlerCall*> calls_;  // borrowed
+  const std::size_t partition_count_;
+  const CallOf call_of_;  // the call of the partition's consumer, which may change
   const Report report_;
 
   std::mutex mutex_;

@@ -37,6 +37,8 @@ struct ItemCounts {
   std::atomic<std::uint64_t> batches{0};
   std::atomic<std::uint64_t> failed_batches{0};
   std::atomic<std::uint64_t> overdue_batches{0};
+  std::atomic<std::uint64_t> retries{0};
+  std::atomic<std::size_t> abandoned{0};  // stuck consumers left behind
 };
 
 /// One partition: its items and everything that is shared about them. Who does what:
@@ -47,8 +49,10 @@ struct Partition {
         name(options.name + "." + std::to_string(partition_index)),
         capacity(options.effective_capacity()),
         lane(std::move(typed_lane)),
-        drain(*lane, requests),
-        gate(capacity) {}
+        drain(*lane, requests, options.weigh ? &options.weigh : nullptr),
+        gate(capacity),
+        weight_gate(options.effective_capacity_bytes(),
+                    options.max_bytes != 0 ? options.max_bytes : options.capacity_bytes) {}
 
   /// Items waiting. Never negative: what is removed was inserted before, and is read first.
   [[nodiscard]] std::size_t pending() const noexcept {
@@ -57,11 +61,22 @@ struct Partition {
     return static_cast<std::size_t>(drain.inserted() - removed);
   }
 
-  /// `items` left the pending ones. Requires the turn. RoomBell::ring() must follow.
-  void remove(std::size_t items) noexcept {
+  /// What left the pending items. Requires the turn. RoomBell::ring() must follow.
+  void remove(const Drain::Taken& taken) noexcept {
     // release: pairs with pending(). The turn's holder is the only writer.
-    counts.removed.fetch_add(items, std::memory_order_release);
-    gate.release(items);
+    counts.removed.fetch_add(taken.items, std::memory_order_release);
+    gate.release(taken.items);
+    if (taken.weight > 0) weight_gate.release(taken.weight);
+  }
+
+  /// Whether an item of this weight may go in.
+  [[nodiscard]] bool has_room(std::size_t weight) const noexcept {
+    return gate.has_room() && weight_gate.has_room(weight);
+  }
+
+  /// Counts from 1. Consumers only.
+  [[nodiscard]] std::uint64_t next_batch_id() noexcept {
+    return last_batch_id.fetch_add(1, std::memory_order_relaxed) + 1;  // relaxed: only unique
   }
 
   [[nodiscard]] Ledger ledger() const noexcept;
@@ -77,7 +92,9 @@ struct Partition {
   Drain drain;
   Turn turn;
   Gate gate;
+  WeightGate weight_gate;
   Doorbell doorbell;
+  std::atomic<std::uint64_t> last_batch_id{0};
   std::atomic<bool> is_closing{false};  // written by close; read by the consumer
   alignas(kDestructiveBytes) ItemCounts counts;
 };

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -26,6 +27,12 @@ class Seats {
 
   /// A free seat, or a new one. Throws std::bad_alloc.
   [[nodiscard]] Seat& borrow();
+
+  /// Calls `work` while no seat is built.
+  void exclude_new(const std::function<void()>& work) {
+    const std::lock_guard lock(mutex_);
+    work();
+  }
 
   /// Its debts are settled here.
   void give_back(Seat& seat) noexcept;

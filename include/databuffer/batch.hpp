@@ -3,9 +3,11 @@
 #include <any>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <stop_token>
 #include <string_view>
+#include <vector>
 
 namespace databuffer {
 
@@ -28,7 +30,7 @@ class Batch {
   using iterator = T*;
   using const_iterator = const T*;
 
-  explicit Batch(std::span<T> items) noexcept : items_(items) {}
+  Batch(std::span<T> items, bool& is_taken) noexcept : items_(items), is_taken_(&is_taken) {}
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
@@ -39,8 +41,18 @@ class Batch {
   [[nodiscard]] T& operator[](std::size_t index) const noexcept { return items_[index]; }
   [[nodiscard]] std::span<T> items() const noexcept { return items_; }
 
+  /// Moves all items out: they are the handler's now, whatever it answers. A batch that was taken
+  /// is not retried and not given to on_drop: a failure only counts. (Items moved out one by one
+  /// are not noticed: do not ask for a retry then.)
+  [[nodiscard]] std::vector<T> take() {
+    std::vector<T> taken(std::make_move_iterator(begin()), std::make_move_iterator(end()));
+    *is_taken_ = true;
+    return taken;
+  }
+
  private:
   std::span<T> items_;  // borrowed from the consumer
+  bool* is_taken_;      // likewise
 };
 
 /// What a handler is told about its batch. Borrowed until the handler returns.
@@ -48,10 +60,10 @@ struct FlushContext {
   std::string_view buffer;          ///< `Options::name`.
   std::string_view partition;       ///< The buffer's name and the partition's index: "name.0".
   std::size_t partition_index = 0;  ///< 0 … partitions - 1.
-  std::size_t size = 0;             ///< Items in the batch when it was handed over; never 0.
+  std::size_t size = 0;             ///< Items in this call; never 0.
   FlushReason reason = FlushReason::kSize;
   std::uint64_t batch_id = 0;      ///< Counts from 1 in each partition.
-  std::uint32_t attempt = 1;       ///< 1 for the first call with this batch.
+  std::uint32_t attempt = 1;       ///< Counts the calls with this batch, from 1.
   std::size_t waiting_behind = 0;  ///< Items that stayed in the partition when this batch left.
   const std::any* meta = nullptr;  ///< `Options::flush_meta`; never null inside a handler.
   std::stop_token stop_token;      ///< Set when the call is overdue (`Options::flush_timeout`).

@@ -154,6 +154,10 @@ class Buffer {
   /// Throws      std::bad_alloc, with nothing removed; ReentrantCall, as dump().
   [[nodiscard]] std::vector<T> take() { return detail::take<T>(*core_); }
 
+  /// Gives back the memory that the queues needed for a burst. Producers pause for some
+  /// microseconds. Throws      std::bad_alloc; ReentrantCall, as dump().
+  void shrink() { core_->shrink(); }
+
   /// Pending items in all partitions: accepted, and in no handler's hands. A snapshot.
   [[nodiscard]] std::size_t size() const noexcept { return core_->size(); }
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "databuffer/clock.hpp"
-#include "databuffer/detail/on_drop.hpp"
+#include "databuffer/detail/callables.hpp"
 
 namespace databuffer {
 
@@ -54,6 +54,33 @@ enum class WaitStrategy : std::uint8_t {
 [[nodiscard]] std::string_view to_string(Threading threading) noexcept;
 [[nodiscard]] std::string_view to_string(WaitStrategy strategy) noexcept;
 
+/// What the watch does about an overdue handler, after reporting it.
+enum class OnOverdue : std::uint8_t {
+  kReport,   ///< Nothing more: the partition waits for it.
+  kReplace,  ///< Gives the partition a fresh consumer, with a handler of its own where there is a
+             ///< factory. The stuck call keeps its batch; its late result still counts.
+};
+
+[[nodiscard]] std::string_view to_string(OnOverdue action) noexcept;
+
+/// How often a batch whose handler asks for it (FlushResult::retry, `false`, an exception) is tried
+/// again: in place, so that the order stays and the next batch grows meanwhile.
+struct Retry {
+  /// Calls with one batch, the first included. 1 … 10^6. 1: no retry.
+  std::uint32_t attempts = 1;
+  /// The n-th pause is uniform 0 … min(max_backoff, initial_backoff × 2^(n-1)): exponential
+  /// back-off with full jitter. 0 … kForever; not more than max_backoff.
+  Duration initial_backoff = std::chrono::milliseconds{100};
+  Duration max_backoff = std::chrono::seconds{10};
+  /// No attempt begins later than this after the first. More than 0 … kForever.
+  Duration total_time = kForever;
+  /// Whether an exception asks for a retry, or is final.
+  bool on_exception = true;
+  /// A batch that finally failed is halved until the bad items are alone: the others are delivered.
+  /// Costs at most 2 × log2(size) + 1 calls for each bad item.
+  bool isolate = false;
+};
+
 /// Everything that can be set about a buffer. A plain struct: use designated initialisers.
 ///
 /// All fields are checked together, before any thread starts or memory is taken; the first that is
@@ -92,6 +119,32 @@ struct Options {
   /// thread checks it once every clamp(capacity / 64, 1, 64) inserts and may pass it by that many.
   std::optional<std::size_t> capacity;
 
+  /// The same two limits by weight, in bytes or whatever `weigh` counts; 0: off. max_bytes trips a
+  /// flush and bounds a batch (an item heavier than that goes alone); capacity_bytes bounds what
+  /// may wait in a partition (an empty one always takes one item). 0 … 2^60; capacity_bytes at
+  /// least max_bytes; 0 with max_bytes set: 4 × max_bytes. With weights every insert takes the slow
+  /// path.
+  std::size_t max_bytes = 0;
+  std::size_t capacity_bytes = 0;
+
+  /// An item's weight, always the same for the same item: `[](const Event& event) { return … }`.
+  /// Needed exactly when a limit by weight is set. Called for each item at insert, where an
+  /// exception refuses the item, and again when batches are cut.
+  detail::Weigh weigh;
+
+  /// What is done about a batch whose handler asks for a retry.
+  Retry retry;
+
+  /// What is done about an overdue handler.
+  OnOverdue on_overdue = OnOverdue::kReport;
+
+  /// Stuck consumers a partition may leave behind under kReplace; then it waits. 0 … 64.
+  std::size_t max_abandoned = 4;
+
+  /// Gives queue memory back by itself when a partition is empty again after a burst. Otherwise
+  /// Buffer::shrink() does. Costs a pause of some microseconds for the partition's producers.
+  bool auto_shrink = false;
+
   /// What an insert does when there is no room.
   Overflow overflow = Overflow::kBlock;
 
@@ -128,6 +181,11 @@ struct Options {
   /// The capacity in force: `capacity`, or its default.
   [[nodiscard]] std::size_t effective_capacity() const noexcept {
     return capacity.value_or(4 * (max_size + max_size_jitter));
+  }
+
+  /// The capacity by weight in force; 0: none.
+  [[nodiscard]] std::size_t effective_capacity_bytes() const noexcept {
+    return capacity_bytes != 0 ? capacity_bytes : 4 * max_bytes;
   }
 
   /// Throws OptionsError for the first bad field or combination.

@@ -103,6 +103,9 @@ struct PartitionInfo {
   std::uint64_t batches = 0;         ///< Handler calls that returned.
   std::uint64_t failed_batches = 0;  ///< … of which this many failed.
   std::uint64_t overdue_batches = 0;
+  std::uint64_t retries = 0;   ///< Handler calls beyond the first with a batch.
+  std::size_t bytes = 0;       ///< Weight of what waits; 0 without `Options::weigh`.
+  std::size_t abandoned = 0;   ///< Stuck consumers left behind (`on_overdue = kReplace`).
   std::uint64_t wake_ups = 0;  ///< Times the consumer woke from sleep.
   std::uint64_t rings = 0;     ///< Times a producer woke it.
   std::string last_error;      ///< Of the last failed batch.

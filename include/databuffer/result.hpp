@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "databuffer/clock.hpp"
 
@@ -45,11 +46,13 @@ class ReentrantCall : public std::logic_error {
 enum class FlushStatus : std::uint8_t {
   kOk,      ///< The batch is done: its items count as flushed.
   kFailed,  ///< The batch is given up: its items go to on_drop and count as failed.
+  kRetry,   ///< Not yet: try again, as `Options::retry` allows; after the last attempt as kFailed.
 };
 
 [[nodiscard]] std::string_view to_string(FlushStatus status) noexcept;
 
-/// What a flush handler answers: done or failed, with a message and, for sync_flush, a value.
+/// What a flush handler answers: done, failed or to be retried, with a message and, for sync_flush,
+/// a value. A failed or retry result may name the items it is about: the others are done.
 class FlushResult {
  public:
   /// Done, with nothing to say.
@@ -65,10 +68,32 @@ class FlushResult {
     return FlushResult(FlushStatus::kFailed, std::move(message), std::move(value));
   }
 
+  /// To be tried again, because of `message`; not before `after` has passed, if the other side said
+  /// so (it may be longer than the back-off, never shorter).
+  [[nodiscard]] static FlushResult retry(std::string message, Duration after = Duration::zero()) {
+    FlushResult result(FlushStatus::kRetry, std::move(message), {});
+    result.retry_after_ = after;
+    return result;
+  }
+
+  /// Names the items that failed, by their index in the batch: only these are retried or dropped,
+  /// in their order; the others count as flushed. Indices out of range and repeated ones are
+  /// ignored; none that is left means all. Returns *this.
+  FlushResult& only_items(std::vector<std::size_t> indices) & {
+    items_ = std::move(indices);
+    return *this;
+  }
+  FlushResult&& only_items(std::vector<std::size_t> indices) && {
+    items_ = std::move(indices);
+    return std::move(*this);
+  }
+
   [[nodiscard]] FlushStatus status() const noexcept { return status_; }
   [[nodiscard]] bool is_ok() const noexcept { return status_ == FlushStatus::kOk; }
   [[nodiscard]] const std::string& message() const noexcept { return message_; }
   [[nodiscard]] const std::any& value() const noexcept { return value_; }
+  [[nodiscard]] Duration retry_after() const noexcept { return retry_after_; }
+  [[nodiscard]] const std::vector<std::size_t>& items() const noexcept { return items_; }
 
  private:
   FlushResult(FlushStatus status, std::string message, std::any value)
@@ -77,6 +102,8 @@ class FlushResult {
   FlushStatus status_ = FlushStatus::kOk;
   std::string message_;
   std::any value_;
+  Duration retry_after_{};
+  std::vector<std::size_t> items_;  // empty: all
 };
 
 }  // namespace databuffer

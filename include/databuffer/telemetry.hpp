@@ -69,6 +69,7 @@ struct TelemetryEvent {
   std::string_view buffer;
   std::size_t partition_index = 0;
   std::uint64_t batch_id = 0;
+  std::uint32_t attempt = 0;
   FlushReason reason = FlushReason::kSize;
   InsertStatus insert_status = InsertStatus::kAccepted;
   DropReason drop_reason = DropReason::kNewest;

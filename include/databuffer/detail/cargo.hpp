@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -30,8 +31,22 @@ class Cargo {
   /// Moves the first `count` items behind those of `to`, which has room for them.
   virtual void move_front(std::size_t count, Cargo& to) noexcept = 0;
 
+  /// The address of one item.
+  [[nodiscard]] virtual void* at(std::size_t index) noexcept = 0;
+
+  /// Of the `count` items from `first` on, keeps those at `kept` (from `first`, rising), in order,
+  /// at their front; the places behind them hold moved-from items.
+  virtual void keep(std::size_t first, std::size_t count,
+                    std::span<const std::size_t> kept) noexcept = 0;
+
+  /// Destroys the first `count` items.
+  virtual void discard_front(std::size_t count) noexcept = 0;
+
   /// Destroys the items; keeps the storage.
   virtual void clear() noexcept = 0;
+
+  /// Gives the storage back. Requires: no items.
+  virtual void free_storage() noexcept = 0;
 
  protected:
   std::size_t begin_ = 0;     // index of the first item
@@ -49,6 +64,7 @@ class CargoOf final : public Cargo {
   }
 
   [[nodiscard]] T* items() noexcept { return storage_ + begin_; }
+  [[nodiscard]] const T* items() const noexcept { return storage_ + begin_; }
   [[nodiscard]] void* data() noexcept override { return items(); }
 
   void reserve(std::size_t count) override {
@@ -75,9 +91,34 @@ class CargoOf final : public Cargo {
     if (begin_ == end_) begin_ = end_ = 0;
   }
 
+  [[nodiscard]] void* at(std::size_t index) noexcept override { return items() + index; }
+
+  void keep(std::size_t first, std::size_t count,
+            std::span<const std::size_t> kept) noexcept override {
+    DATABUFFER_ASSERT(kept.size() <= count && first + count <= size());
+    T* const range = items() + first;
+    for (std::size_t place = 0; place < kept.size(); ++place) {
+      if (kept[place] == place) continue;
+      range[place].~T();
+      ::new (static_cast<void*>(range + place)) T(std::move(range[kept[place]]));
+    }
+  }
+
+  void discard_front(std::size_t count) noexcept override {
+    DATABUFFER_ASSERT(count <= size());
+    for (; count > 0; --count) storage_[begin_++].~T();
+    if (begin_ == end_) begin_ = end_ = 0;
+  }
+
   void clear() noexcept override {
     while (begin_ != end_) storage_[begin_++].~T();
     begin_ = end_ = 0;
+  }
+
+  void free_storage() noexcept override {
+    DATABUFFER_ASSERT(size() == 0);
+    release(std::exchange(storage_, nullptr), alignof(T));
+    capacity_ = 0;
   }
 
   /// Appends one item. Requires room: reserve().

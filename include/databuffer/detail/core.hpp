@@ -28,7 +28,10 @@ namespace databuffer::detail {
 class Handler {
  public:
   virtual ~Handler() = default;
-  virtual FlushResult flush(Cargo& cargo, const FlushContext& context) = 0;
+  /// Hands over `count` items of the cargo, from `first` on. Sets `is_taken` if the handler took
+  /// them out (Batch::take), also where it then throws.
+  virtual FlushResult flush(Cargo& cargo, std::size_t first, std::size_t count,
+                            const FlushContext& context, bool& is_taken) = 0;
 };
 
 /// The items of one insert call, of a type the engine does not know.
@@ -45,8 +48,11 @@ class Source {
   /// Makes up to `count` items ready, for which there is room. Runs the user's code.
   virtual Prepared prepare(std::size_t count) noexcept { return {.count = count}; }
 
-  /// Moves `count` prepared items into the slot's queue, in order and at once. Returns false, with
-  /// nothing moved, if the queue cannot allocate.
+  /// The weight of a prepared item. Throws what the weigher throws.
+  [[nodiscard]] virtual std::size_t weight(const Weigh& weigh, std::size_t index) const = 0;
+
+  /// Moves the first `count` prepared items into the slot's queue, in order and at once. Returns
+  /// false, with nothing moved, if the queue cannot allocate.
   [[nodiscard]] virtual bool push(Slot& slot, std::size_t count) noexcept = 0;
 
   /// Prepared items that are not in the queue and cannot go back to the caller.
@@ -76,10 +82,12 @@ using Timeout = std::optional<Duration>;
 class Core {
  public:
   // Why an insert must take the slow path; the fast path only asks for "none of these".
-  static constexpr std::uint32_t kClosed = 1;     // close() has begun
-  static constexpr std::uint32_t kForked = 2;     // this process is a fork of the buffer's
-  static constexpr std::uint32_t kTelemetry = 4;  // somebody listens to insert events
-  static constexpr std::uint32_t kFullFence = 8;  // no membarrier: see fence.hpp
+  static constexpr std::uint32_t kClosed = 1;      // close() has begun
+  static constexpr std::uint32_t kForked = 2;      // this process is a fork of the buffer's
+  static constexpr std::uint32_t kTelemetry = 4;   // somebody listens to insert events
+  static constexpr std::uint32_t kFullFence = 8;   // no membarrier: see fence.hpp
+  static constexpr std::uint32_t kWeighed = 16;    // limits by weight
+  static constexpr std::uint32_t kShrinking = 32;  // the queues are being exchanged
 
   /// Checks the options, starts the threads, and returns when all consumers run.
   /// Throws OptionsError, std::system_error, std::bad_alloc, or what a thread hook or a factory
@@ -131,6 +139,8 @@ class Core {
   [[nodiscard]] virtual Ledger ledger() const noexcept = 0;
   [[nodiscard]] virtual Telemetry telemetry() const noexcept = 0;
   [[nodiscard]] virtual const Options& options() const noexcept = 0;
+
+  virtual void shrink() = 0;
 
   virtual TimePoint do_work(TimePoint now) = 0;
   [[nodiscard]] virtual TimePoint next_deadline() const noexcept = 0;

@@ -36,22 +36,23 @@ concept FlushHandler =
     TakesBatchAndContext<F, T> || TakesSpanAndContext<F, T> || TakesBatch<F, T> || TakesSpan<F, T>;
 
 template <class T, class F>
-FlushResult call_handler(F& function, CargoOf<T>& cargo, const FlushContext& context) {
-  const std::span<T> items(cargo.items(), cargo.size());
+FlushResult call_handler(F& function, Cargo& cargo, std::size_t first, std::size_t count,
+                         const FlushContext& context, bool& is_taken) {
+  const std::span<T> items(static_cast<CargoOf<T>&>(cargo).items() + first, count);
   const auto answer = [](auto&& call) -> FlushResult {
     using Answer = std::invoke_result_t<decltype(call)>;
     if constexpr (std::is_void_v<Answer>) {
       call();
       return FlushResult::ok();
     } else if constexpr (std::same_as<std::remove_cvref_t<Answer>, bool>) {
-      return call() ? FlushResult::ok() : FlushResult::failed("the handler returned false");
+      return call() ? FlushResult::ok() : FlushResult::retry("the handler returned false");
     } else {
       static_assert(std::convertible_to<Answer, FlushResult>,
-                    "a flush handler returns void, bool or databuffer::FlushResult");
+                    "databuffer: a flush handler returns void, bool or databuffer::FlushResult");
       return call();
     }
   };
-  Batch<T> batch(items);
+  Batch<T> batch(items, is_taken);
   if constexpr (TakesBatchAndContext<F, T>) {
     return answer([&] { return std::invoke(function, batch, context); });
   } else if constexpr (TakesSpanAndContext<F, T>) {
@@ -68,8 +69,9 @@ template <class T, class F>
 class OwnHandler final : public Handler {
  public:
   explicit OwnHandler(F function) : function_(std::move(function)) {}
-  FlushResult flush(Cargo& cargo, const FlushContext& context) override {
-    return call_handler<T>(function_, static_cast<CargoOf<T>&>(cargo), context);
+  FlushResult flush(Cargo& cargo, std::size_t first, std::size_t count, const FlushContext& context,
+                    bool& is_taken) override {
+    return call_handler<T>(function_, cargo, first, count, context, is_taken);
   }
 
  private:
@@ -81,8 +83,9 @@ template <class T, class F>
 class SharedHandler final : public Handler {
  public:
   explicit SharedHandler(std::shared_ptr<F> function) : function_(std::move(function)) {}
-  FlushResult flush(Cargo& cargo, const FlushContext& context) override {
-    return call_handler<T>(*function_, static_cast<CargoOf<T>&>(cargo), context);
+  FlushResult flush(Cargo& cargo, std::size_t first, std::size_t count, const FlushContext& context,
+                    bool& is_taken) override {
+    return call_handler<T>(*function_, cargo, first, count, context, is_taken);
   }
 
  private:

@@ -9,6 +9,7 @@
 #include <new>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "databuffer/detail/cargo.hpp"
 #include "databuffer/detail/memory.hpp"
@@ -45,6 +46,11 @@ class Lane {
   /// Moves up to `count` items of one producer behind those of `to`, which has room for them.
   /// Returns how many there were. Threads: the holder of the partition's turn.
   virtual std::size_t dequeue(Slot& slot, std::size_t count, Cargo& to) noexcept = 0;
+
+  /// Exchanges the queue for a new one, which gives its memory back: a queue keeps every block it
+  /// ever needed. Throws std::bad_alloc, having changed nothing. Requires    an empty queue, and no
+  /// producer inside it, or about to make a slot.
+  virtual void renew_queue() = 0;
 };
 
 /// Block size, chosen by measurement (bench/README.md), and storage from detail::allocate.
@@ -83,8 +89,8 @@ struct alignas(kDestructiveBytes) LaneSlot : Slot {
     return queue->enqueue_bulk(token, first, count);
   }
 
-  Queue<T>* queue;                  // fixed
-  moodycamel::ProducerToken token;  // fixed
+  Queue<T>* queue;                  // changed by renew_queue() only
+  moodycamel::ProducerToken token;  // likewise
 };
 
 /// Constructs at the address it stands on: lets the queue move items into raw storage.
@@ -115,7 +121,7 @@ class LaneOf final : public Lane {
   }
 
   [[nodiscard]] Slot& make_slot() override {
-    LaneSlot<T>& slot = slots_.emplace_back(queue_);
+    LaneSlot<T>& slot = slots_.emplace_back(*queue_);
     if (slot.token.valid()) return slot;
     slots_.pop_back();
     throw std::bad_alloc();
@@ -123,14 +129,30 @@ class LaneOf final : public Lane {
 
   std::size_t dequeue(Slot& slot, std::size_t count, Cargo& to) noexcept override {
     auto& cargo = static_cast<CargoOf<T>&>(to);
-    const std::size_t taken = queue_.try_dequeue_bulk_from_producer(
+    const std::size_t taken = queue_->try_dequeue_bulk_from_producer(
         static_cast<LaneSlot<T>&>(slot).token, ConstructIterator<T>(cargo.end_storage()), count);
     cargo.adopt(taken);
     return taken;
   }
 
+  void renew_queue() override {
+    auto fresh = std::make_unique<Queue<T>>(0);
+    std::vector<moodycamel::ProducerToken> tokens;
+    tokens.reserve(slots_.size());
+    for (std::size_t index = 0; index < slots_.size(); ++index) {
+      if (!tokens.emplace_back(*fresh).valid()) throw std::bad_alloc();
+    }
+    for (std::size_t index = 0; index < slots_.size(); ++index) {
+      slots_[index].token.swap(tokens[index]);
+      slots_[index].queue = fresh.get();
+    }
+    tokens.clear();  // the old ones, before their queue
+    queue_.swap(fresh);
+  }
+
  private:
-  Queue<T> queue_{0};              // its blocks come on demand
+  // Its blocks come on demand.
+  std::unique_ptr<Queue<T>> queue_ = std::make_unique<Queue<T>>(0);
   std::deque<LaneSlot<T>> slots_;  // never shrinks; addresses are stable
 };
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <exception>
 #include <iterator>
+#include <memory>
 #include <ranges>
 #include <type_traits>
 #include <utility>
@@ -19,6 +20,10 @@ class ItemSource final : public Source {
  public:
   explicit ItemSource(T& item) noexcept : item_(&item) {}
 
+  [[nodiscard]] std::size_t weight(const Weigh& weigh, std::size_t) const override {
+    return weigh(item_);
+  }
+
   [[nodiscard]] bool push(Slot& slot, std::size_t) noexcept override {
     return static_cast<LaneSlot<T>&>(slot).push(std::move(*item_));
   }
@@ -33,8 +38,8 @@ class ItemSource final : public Source {
   T* item_;  // borrowed from the caller
 };
 
-/// Whether the queue may read the range itself: contiguous memory and a constructor that cannot
-/// throw, so that nothing of the user's runs half way.
+/// Whether the queue may read the range itself: items of T in contiguous memory and a constructor
+/// that cannot throw, so that nothing of the user's runs half way.
 template <class T, class Iterator>
 concept DirectIterator =
     (std::contiguous_iterator<Iterator> ||
@@ -42,7 +47,8 @@ concept DirectIterator =
        requires std::contiguous_iterator<typename Iterator::iterator_type>;
        requires std::same_as<Iterator, std::move_iterator<typename Iterator::iterator_type>>;
      }) &&
-    std::is_nothrow_constructible_v<T, std::iter_reference_t<Iterator>>;
+    std::same_as<std::iter_value_t<Iterator>,
+                 T>&& std::is_nothrow_constructible_v<T, std::iter_reference_t<Iterator>>;
 
 /// The items of a range, from front to back.
 template <class T, class Iterator, class Sentinel>
@@ -66,8 +72,17 @@ class RangeSource final : public Source {
     } catch (...) {
       prepared.exception = std::current_exception();
     }
-    prepared.count = gathered_.size();
+    prepared.count = gathered_.size() < count ? gathered_.size() : count;
     return prepared;
+  }
+
+  [[nodiscard]] std::size_t weight(const Weigh& weigh, std::size_t index) const override {
+    if constexpr (DirectIterator<T, Iterator>) {
+      auto&& item = at_[static_cast<std::iter_difference_t<Iterator>>(index)];  // not moved by this
+      return weigh(std::addressof(item));
+    } else {
+      return weigh(gathered_.items() + index);
+    }
   }
 
   [[nodiscard]] bool push(Slot& slot, std::size_t count) noexcept override {
@@ -76,9 +91,8 @@ class RangeSource final : public Source {
       if (!lane_slot.push_bulk(at_, count)) return false;
       at_ += static_cast<std::iter_difference_t<Iterator>>(count);
     } else {
-      DATABUFFER_ASSERT(count == gathered_.size());
       if (!lane_slot.push_bulk(std::move_iterator<T*>(gathered_.items()), count)) return false;
-      gathered_.clear();  // moved from
+      gathered_.discard_front(count);  // moved from
     }
     return true;
   }
