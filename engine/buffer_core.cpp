@@ -117,6 +117,8 @@ void BufferCore::await_start(std::size_t consumer_count, std::exception_ptr fail
 
 void BufferCore::run_consumer(std::size_t partition_index,
                               [[maybe_unused]] std::shared_ptr<BufferCore> self) noexcept {
+  // The hooks, the factory and the handler's destructor may call the buffer.
+  const RoleFrame role(*this);
   Consumer& consumer = *consumers_[partition_index];
   name_this_thread(options_.name, std::to_string(partition_index));
   // Naps are shorter than the default slack of 50 µs.
@@ -131,7 +133,6 @@ void BufferCore::run_consumer(std::size_t partition_index,
   report_start(failure);
   if (!failure) {
     consumer.run();
-    const RoleFrame role(*this);  // The handler's destructor may call the buffer.
     consumer.drop_handler();
   }
   try {
@@ -341,6 +342,7 @@ void BufferCore::report_overdue(std::size_t partition_index, HandlerCall::Overdu
 void BufferCore::drop(Partition& partition, Cargo& cargo, DropInfo info) noexcept {
   const std::size_t items = cargo.size();
   if (items == 0) return;
+  const RoleFrame role(*this);
   if (info.reason != DropReason::kFailed) {
     // relaxed: see ItemCounts.
     partition.counts.dropped[static_cast<std::size_t>(info.reason)].fetch_add(

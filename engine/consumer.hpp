@@ -56,6 +56,7 @@ class Consumer {
   TimePoint finish();
   TimePoint flush_batch(FlushReason reason, TimePoint now);
   void notice_first_item(TimePoint now) noexcept;
+  [[nodiscard]] bool is_armed_for(std::size_t threshold) const noexcept;
   void arm(std::size_t threshold) noexcept;
   void disarm() noexcept;
 

@@ -44,7 +44,10 @@ std::size_t Drain::take(std::size_t count, Cargo& to) noexcept {
   std::size_t taken = std::min(count, staged_->size());
   staged_->move_front(taken, to);
   while (taken < count) {
-    if (cursor_ == nullptr && !begin_pass()) break;
+    if (cursor_ == nullptr) {
+      covered_ = pass_number_;  // That pass has left, and so has what was staged before it.
+      if (!begin_pass()) break;
+    }
     const std::uint64_t left = cursor_->pass_end - cursor_->drained;
     const std::size_t wanted = std::min<std::uint64_t>(left, count - taken);
     const std::size_t got = lane_.dequeue(*cursor_->slot, wanted, to);

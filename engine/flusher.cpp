@@ -93,13 +93,14 @@ void Flusher::settle(Cargo& cargo, const FlushContext& context, FlushResult resu
     keep_error(result.message());
   }
   cargo.clear();
-  counts.batches.fetch_add(1, std::memory_order_relaxed);        // relaxed: as above
-  counts.in_flight.fetch_sub(items, std::memory_order_release);  // release: pairs with is_idle()
+  counts.batches.fetch_add(1, std::memory_order_relaxed);  // relaxed: as above
   try {
     partition_.requests.add_batch(items, std::move(result));
   } catch (const std::bad_alloc&) {
     buffer_.count_hook_failure();  // The waiting sync_flush gets its status without the result.
   }
+  // release: pairs with is_idle(): a sync_flush that finds nothing in flight has the result.
+  counts.in_flight.fetch_sub(items, std::memory_order_release);
 }
 
 void Flusher::keep_error(const std::string& message) noexcept {
