@@ -190,6 +190,7 @@ TimePoint BufferCore::next_deadline() const noexcept {
 void BufferCore::drop(Partition& partition, void* items, std::size_t count,
                       DropInfo info) noexcept {
   if (count == 0) return;
+  const RoleFrame role(*this);
   if (info.reason != DropReason::kFailed) {
     // relaxed: see ItemCounts.
     partition.counts.dropped[static_cast<std::size_t>(info.reason)].fetch_add(

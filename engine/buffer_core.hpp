@@ -128,7 +128,8 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   bool overflow(InsertCall& call, Seat& seat);
   bool wait_for_room(InsertCall& call);
   bool weigh_next(InsertCall& call);
-  std::size_t reserve_weight(InsertCall& call, Partition& partition, Source::Prepared& prepared);
+  Source::Prepared prepare_weighed(InsertCall& call, Partition& partition, std::size_t count,
+                                   std::size_t& weight);
   bool drop_oldest(Partition& partition, std::size_t weight);
   std::size_t drop_from_source(InsertCall& call, Partition& partition, std::size_t count,
                                DropReason reason);

@@ -120,7 +120,7 @@ TimePoint Consumer::finish() {
 // Nothing is pending: have the first item ring, which also says when it came.
 TimePoint Consumer::rest(TimePoint now) {
   if (schedule_.is_started()) schedule_.next_batch();  // take() emptied it.
-  if (armed_for_ != 1 && !keeps_looking()) {
+  if (!is_armed_for(1) && !keeps_looking()) {
     disarm();
     shrink_after_burst();
     arm(1);
@@ -213,6 +213,10 @@ void Consumer::notice_first_item(TimePoint now) noexcept {
   schedule_.start(std::min(first, now));
 }
 
+bool Consumer::is_armed_for(std::size_t threshold) const noexcept {
+  return armed_for_ == threshold && partition_.doorbell.is_armed();
+}
+
 void Consumer::arm(std::size_t threshold) noexcept {
   if (partition_.doorbell.arm(threshold, [this] { return partition_.pending(); })) {
     armed_for_ = threshold;
@@ -285,7 +289,7 @@ void Consumer::sleep(TimePoint until, TimePoint now) noexcept {
 
 void Consumer::park(TimePoint next, TimePoint now) noexcept {
   const std::size_t threshold = schedule_.is_started() ? schedule_.limit() : 1;
-  if (armed_for_ != threshold) {
+  if (!is_armed_for(threshold)) {
     disarm();
     arm(threshold);
     if (armed_for_ == 0) return;  // They have come already.

@@ -67,6 +67,7 @@ class Consumer {
   TimePoint deliver(TimePoint now);
   void notice_first_item(TimePoint now) noexcept;
   void shrink_after_burst() noexcept;
+  [[nodiscard]] bool is_armed_for(std::size_t threshold) const noexcept;
   void arm(std::size_t threshold) noexcept;
   void disarm() noexcept;
 

@@ -57,6 +57,8 @@ void BufferCore::await_start(std::size_t consumer_count, std::exception_ptr fail
 
 void BufferCore::run_consumer(std::size_t partition_index,
                               [[maybe_unused]] std::shared_ptr<BufferCore> self) noexcept {
+  // The hooks, the factory and the handler's destructor may call the buffer.
+  const RoleFrame role(*this);
   Consumer& own = consumer(partition_index);
   std::exception_ptr failure;
   try {
@@ -79,10 +81,7 @@ void BufferCore::prepare_thread(std::size_t partition_index, Consumer& consumer)
 }
 
 void BufferCore::finish_thread(std::size_t partition_index, Consumer& consumer) noexcept {
-  {
-    const RoleFrame role(*this);  // The handler's destructor may call the buffer.
-    consumer.drop_handler();
-  }
+  consumer.drop_handler();
   try {
     if (options_.on_thread_stop) options_.on_thread_stop(partition_index);
   } catch (...) {
@@ -146,6 +145,7 @@ void BufferCore::replace_consumer(std::size_t partition_index, std::uint64_t bat
 void BufferCore::run_spare(std::size_t partition_index, Consumer& spare, Consumer& stuck,
                            std::uint64_t batch_id,
                            [[maybe_unused]] std::shared_ptr<BufferCore> self) noexcept {
+  const RoleFrame role(*this);  // As in run_consumer().
   bool has_taken_over = false;
   try {
     prepare_thread(partition_index, spare);

@@ -56,6 +56,13 @@ void Doorbell::disarm() noexcept {
   watch_.store(0, std::memory_order_relaxed);
 }
 
+bool Doorbell::is_armed() const noexcept {
+  // relaxed: whoever uses the arming up rings after that, so a look that comes too early for it is
+  // followed by another.
+  return watch_.load(std::memory_order_relaxed) == armings_ &&
+         missing_.load(std::memory_order_relaxed) > 0;
+}
+
 Duration Doorbell::take_rung_at() noexcept {
   // relaxed: the ring that brought us here published it; a later one's value is as good.
   return rung_at_.exchange(kNoTime, std::memory_order_relaxed);

@@ -46,7 +46,8 @@ class Doorbell {
   // The consumer.
 
   /// Asks to be rung when `count()`, which must include every published item, reaches `threshold`.
-  /// Returns false, unarmed, if it has already. Requires: not armed.
+  /// Returns false, unarmed, if it has already, or if a producer that comes late with an item long
+  /// gone has used the arming up: then look, and try again. Requires: not armed.
   template <class Count>
   [[nodiscard]] bool arm(std::size_t threshold, Count count) noexcept {
     const auto wanted = static_cast<std::int64_t>(threshold);
@@ -58,12 +59,16 @@ class Doorbell {
     // subtracted twice (an early ring), never not at all (a late one).
     const std::int64_t counted_down = (wanted - before) - missing();
     const auto after = static_cast<std::int64_t>(count());  // [A2]
-    if (correct(after - before - counted_down)) return true;
+    if (correct(after - before - counted_down) && is_armed()) return true;
     disarm();
     return false;
   }
 
   void disarm() noexcept;
+
+  /// Whether the last arming can still ring. It cannot once it has rung, be it for an item that
+  /// take() has removed since, or for one that was counted down late.
+  [[nodiscard]] bool is_armed() const noexcept;
 
   /// When the item that was waited for came, or kNoTime; forgets it.
   [[nodiscard]] Duration take_rung_at() noexcept;

@@ -68,7 +68,11 @@ Drain::Taken Drain::take(std::size_t count, std::size_t max_weight, Cargo& to) n
 std::size_t Drain::dequeue(std::size_t count, Cargo& to) noexcept {
   std::size_t taken = 0;
   while (taken < count) {
-    if (cursor_ == nullptr && !begin_pass()) break;
+    if (cursor_ == nullptr) {
+      if (taken > 0 && &to == staged_.get()) break;  // They have not left yet.
+      covered_ = pass_number_;  // That pass has left, and so has what was staged before it.
+      if (!begin_pass()) break;
+    }
     const std::uint64_t left = cursor_->pass_end - cursor_->drained;
     const std::size_t wanted = std::min<std::uint64_t>(left, count - taken);
     const std::size_t got = lane_.dequeue(*cursor_->slot, wanted, to);

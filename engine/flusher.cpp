@@ -63,35 +63,38 @@ void Flusher::begin(const Batch& batch, TimePoint now) {
 
 void Flusher::step(Handler& handler, TimePoint now, bool is_last) noexcept {
   DATABUFFER_ASSERT(has_batch());
-  Range range = ranges_.back();
+  const Range range = ranges_.back();
   ranges_.pop_back();
   bool is_taken = false;
   FlushResult result = call(handler, range, now, is_taken);
-  const TimePoint ended = buffer_.now();
   if (result.is_ok()) {
     count_flushed(range.count);
-    if (!has_batch()) end_batch(std::move(result));
-    return;
-  }
-  if (is_taken) {
+  } else if (is_taken) {
     give_up(range, result, true);
-    if (!has_batch()) end_batch(std::move(result));
-    return;
+  } else {
+    handle_failure(range, result, is_last || call_.is_retired());
   }
-  settle_part(result, range);
-  is_last = is_last || call_.is_retired();
-  if (!is_halving_ && !is_last && schedule_retry(result, ended)) {
-    ranges_.push_back(range);
-    return;
-  }
-  if (buffer_.options().retry.isolate && range.count > 1 && !call_.is_retired() &&
-      !buffer_.has_given_up()) {
-    is_halving_ = true;
-    due_ = ended;
-    return split(range);
-  }
-  give_up(range, result, false);
   if (!has_batch()) end_batch(std::move(result));
+  // release: pairs with is_idle(): a sync_flush that finds nothing in flight has the result.
+  partition_.counts.in_flight.fetch_sub(std::exchange(ended_items_, 0), std::memory_order_release);
+}
+
+// What failed is tried again, halved, or given up; what the result says is done, is done.
+void Flusher::handle_failure(Range range, const FlushResult& result, bool is_last) noexcept {
+  settle_part(result, range);
+  const TimePoint now = buffer_.now();
+  if (!is_halving_ && !is_last && schedule_retry(result, now)) {
+    ranges_.push_back(range);
+  } else if (buffer_.options().retry.isolate && range.count > 1 && !call_.is_retired() &&
+             !buffer_.has_given_up()) {
+    is_halving_ = true;
+    due_ = now;
+    const std::size_t half = range.count / 2;
+    ranges_.push_back({range.first + half, range.count - half});
+    ranges_.push_back({range.first, half});
+  } else {
+    give_up(range, result, false);
+  }
 }
 
 FlushResult Flusher::call(Handler& handler, const Range& range, TimePoint now,
@@ -172,18 +175,11 @@ void Flusher::settle_part(const FlushResult& result, Range& range) noexcept {
   }
 }
 
-void Flusher::split(const Range& range) noexcept {
-  const std::size_t half = range.count / 2;
-  ranges_.push_back({range.first + half, range.count - half});
-  ranges_.push_back({range.first, half});
-}
-
-// relaxed, here and below: see ItemCounts. An end goes up before in_flight goes down, so that
-// sync_flush's look at an idle partition (BufferCore::is_idle) misses none: it reads in_flight with
-// acquire.
+// relaxed, here and below: see ItemCounts. An end goes up before in_flight goes down (in step()),
+// so that sync_flush's look at an idle partition (BufferCore::is_idle) misses none.
 void Flusher::count_flushed(std::size_t items) noexcept {
   partition_.counts.flushed.fetch_add(items, std::memory_order_relaxed);
-  partition_.counts.in_flight.fetch_sub(items, std::memory_order_release);
+  ended_items_ += items;
 }
 
 void Flusher::give_up(const Range& range, const FlushResult& result, bool is_taken) noexcept {
@@ -203,7 +199,7 @@ void Flusher::give_up(const Range& range, const FlushResult& result, bool is_tak
   }
   failed_items_ += range.count;
   partition_.counts.failed.fetch_add(range.count, std::memory_order_relaxed);
-  partition_.counts.in_flight.fetch_sub(range.count, std::memory_order_release);
+  ended_items_ += range.count;
   keep_error(result.message());
 }
 

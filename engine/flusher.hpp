@@ -63,9 +63,9 @@ class Flusher {
   FlushResult call(Handler& handler, const Range& range, TimePoint now, bool& is_taken) noexcept;
   FlushResult call_handler(Handler& handler, const Range& range, const FlushContext& context,
                            bool& is_taken) noexcept;
+  void handle_failure(Range range, const FlushResult& result, bool is_last) noexcept;
   bool schedule_retry(const FlushResult& result, TimePoint now) noexcept;
   void settle_part(const FlushResult& result, Range& range) noexcept;
-  void split(const Range& range) noexcept;
   void count_flushed(std::size_t items) noexcept;
   void give_up(const Range& range, const FlushResult& result, bool is_taken) noexcept;
   void end_batch(FlushResult result) noexcept;
@@ -86,6 +86,7 @@ class Flusher {
   std::vector<Range> ranges_;  // to deliver, the next one last; empty: no batch
   bool is_halving_ = false;
   std::size_t items_ = 0;         // of the whole batch
+  std::size_t ended_items_ = 0;   // with this call
   std::size_t failed_items_ = 0;  // so far
   FlushResult failure_;           // the first final one
 

@@ -48,7 +48,10 @@ class Gate {
     std::int64_t settled = add_debt(slot, own_word(slot));
     for (;;) {
       const std::int64_t room = capacity_ - settled;
-      if (room <= 0) return 0;
+      if (room <= 0) {
+        slot.check_at = own_word(slot);  // So that the next look asks, and finds it full.
+        return 0;
+      }
       const std::int64_t granted =
           static_cast<std::uint64_t>(room) < wanted ? room : static_cast<std::int64_t>(wanted);
       // seq_cst: see the top.

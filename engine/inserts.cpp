@@ -172,8 +172,10 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
       is_single ? 1 : partition.gate.reserve(slot, call.count - call.accepted);
   if (granted == 0) return true;  // Somebody was faster; look for room again.
 
-  Source::Prepared prepared = call.source.prepare(granted);
-  const std::size_t weight = options_.weigh ? reserve_weight(call, partition, prepared) : 0;
+  std::size_t weight = 0;
+  const Source::Prepared prepared = options_.weigh
+                                        ? prepare_weighed(call, partition, granted, weight)
+                                        : call.source.prepare(granted);
   const PushResult result =
       prepared.count == 0 ? PushResult::kIn : push(slot, call.source, prepared.count);
   const std::size_t inserted = result == PushResult::kIn ? prepared.count : 0;
@@ -213,25 +215,30 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   return false;
 }
 
-// Takes room by weight for as many of the prepared items as fit, and lowers their count to that.
-// Returns their weight.
-std::size_t BufferCore::reserve_weight(InsertCall& call, Partition& partition,
-                                       Source::Prepared& prepared) {
-  std::size_t total = 0;
-  std::size_t fitting = 0;
+// Makes ready as many items as fit by weight, and takes the room for them. Item by item: a range
+// that cannot take an item back is read one item ahead at most.
+Source::Prepared BufferCore::prepare_weighed(InsertCall& call, Partition& partition,
+                                             std::size_t count, std::size_t& weight) {
+  Source::Prepared ready;
   try {
-    for (; fitting < prepared.count; ++fitting) {
-      const std::size_t weight =
-          std::min(call.source.weight(options_.weigh, fitting), kHeaviestItem);
-      if (!partition.weight_gate.reserve(weight)) break;
-      total += weight;
+    while (ready.count < count) {
+      const Source::Prepared next = call.source.prepare(ready.count + 1);
+      ready.is_exhausted = next.is_exhausted;
+      ready.exception = next.exception;
+      if (next.count == ready.count) break;
+      const std::size_t added =
+          std::min(call.source.weight(options_.weigh, ready.count), kHeaviestItem);
+      if (!partition.weight_gate.reserve(added)) {
+        ready.exception = nullptr;
+        break;
+      }
+      weight += added;
+      ++ready.count;
     }
   } catch (...) {
-    prepared.exception = std::current_exception();
+    ready.exception = std::current_exception();
   }
-  if (fitting < prepared.count) prepared.is_exhausted = false;
-  prepared.count = fitting;
-  return total;
+  return ready;
 }
 
 // As Inserter::try_push, step by step, but all seq_cst: this is also the path of machines without

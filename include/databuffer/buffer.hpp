@@ -136,9 +136,9 @@ class Buffer {
   /// Returns     one report for each partition, in order; see CallStatus.
   template <class Rep, class Period>
   std::vector<FlushReport> sync_flush(std::chrono::duration<Rep, Period> timeout) {
-    return core_->sync_flush(saturate(timeout));
+    return std::shared_ptr(core_)->sync_flush(saturate(timeout));
   }
-  std::vector<FlushReport> sync_flush() { return core_->sync_flush(kForever); }
+  std::vector<FlushReport> sync_flush() { return sync_flush(kForever); }
 
   /// A copy of all pending items, by partition, in the order of delivery; nothing is removed.
   /// Throws      what a copy throws; std::bad_alloc; ReentrantCall from an item's own constructor.
@@ -173,9 +173,9 @@ class Buffer {
   /// end.
   template <class Rep, class Period>
   CloseReport close(std::chrono::duration<Rep, Period> timeout) {
-    return core_->close(saturate(timeout));
+    return std::shared_ptr(core_)->close(saturate(timeout));
   }
-  CloseReport close() { return core_->close(core_->options().close_timeout); }
+  CloseReport close() { return close(core_->options().close_timeout); }
 
   /// Hooks on this buffer's events.
   [[nodiscard]] Telemetry telemetry() const noexcept { return core_->telemetry(); }
