@@ -88,11 +88,8 @@ void BufferCore::launch() {
       threads_.emplace_back(&BufferCore::run_consumer, this, consumer_count, shared_from_this());
     }
     if (watch_ != nullptr) {
-      threads_.emplace_back([self = shared_from_this()] {
-        name_this_thread(self->options_.name, "watch");
-        const RoleFrame role(*self);  // Hooks on `overdue` run here.
-        self->watch_->run();
-      });
+      is_watch_running_ = true;  // Nobody else looks before this call returns.
+      threads_.emplace_back(&BufferCore::run_watch, this, shared_from_this());
     }
   } catch (...) {
     failure = std::current_exception();
@@ -133,6 +130,7 @@ void BufferCore::run_consumer(std::size_t partition_index,
   report_start(failure);
   if (!failure) {
     consumer.run();
+    if (is_forked()) return;  // The handler forked, and returned in the child: see LiveBuffers.
     consumer.drop_handler();
   }
   try {
@@ -146,6 +144,15 @@ void BufferCore::run_consumer(std::size_t partition_index,
     life_changed_.notify_all();
   }
   // `self` goes last: it may be the last owner.
+}
+
+void BufferCore::run_watch([[maybe_unused]] std::shared_ptr<BufferCore> self) noexcept {
+  const RoleFrame role(*this);  // Hooks on `overdue` run here.
+  name_this_thread(options_.name, "watch");
+  watch_->run();
+  const std::lock_guard lock(life_mutex_);
+  is_watch_running_ = false;
+  life_changed_.notify_all();
 }
 
 void BufferCore::report_start(std::exception_ptr failure) noexcept {
@@ -175,15 +182,18 @@ void BufferCore::flush() noexcept {
 
 std::vector<FlushReport> BufferCore::sync_flush(Duration timeout) {
   std::vector<FlushReport> reports(partitions_.size());
+  // While close is at work some partitions are finished and others are not: those count as usual.
+  CallStatus refusal = CallStatus::kDone;
+  if (is_forked() || all_finished()) {
+    refusal = CallStatus::kClosed;
+  } else if (RoleFrame::works_for(*this)) {
+    refusal = CallStatus::kReentrant;
+  }
   for (std::size_t index = 0; index < reports.size(); ++index) {
     reports[index].partition_index = index;
-    if (is_forked() || consumers_[index]->is_finished()) {
-      reports[index].status = CallStatus::kClosed;
-    } else if (RoleFrame::works_for(*this)) {
-      reports[index].status = CallStatus::kReentrant;
-    }
+    reports[index].status = refusal;
   }
-  if (reports.front().status != CallStatus::kDone) return reports;
+  if (refusal != CallStatus::kDone) return reports;
 
   const TimePoint deadline = wait_deadline(timeout);
   // All are asked before any is waited for: it takes as long as the slowest, not as all together.
@@ -238,9 +248,11 @@ void BufferCore::take(std::size_t partition_index, Cargo& cargo) {
   {
     partition.turn.acquire();
     const Turn::Holder holder(partition.turn, *this);
-    const std::size_t pending = partition.pending();
-    cargo.reserve(pending);
-    const std::size_t taken = partition.drain.take(pending, cargo);
+    partition.drain.stage_all();
+    Cargo& staged = partition.drain.staged();
+    const std::size_t taken = staged.size();
+    cargo.reserve(taken);
+    staged.move_front(taken, cargo);
     partition.counts.taken.fetch_add(taken, std::memory_order_relaxed);  // relaxed: see ItemCounts
     partition.remove(taken);
   }
@@ -342,7 +354,7 @@ void BufferCore::report_overdue(std::size_t partition_index, HandlerCall::Overdu
 void BufferCore::drop(Partition& partition, Cargo& cargo, DropInfo info) noexcept {
   const std::size_t items = cargo.size();
   if (items == 0) return;
-  const RoleFrame role(*this);
+  const RoleFrame role(*this, RoleFrame::Role::kDrop);
   if (info.reason != DropReason::kFailed) {
     // relaxed: see ItemCounts.
     partition.counts.dropped[static_cast<std::size_t>(info.reason)].fetch_add(
@@ -370,6 +382,7 @@ void BufferCore::drop(Partition& partition, Cargo& cargo, DropInfo info) noexcep
 
 void BufferCore::emit(TelemetryEvent& event) noexcept {
   if (!listens(event.event)) return;
+  const RoleFrame role(*this, RoleFrame::Role::kHook);
   event.buffer = options_.name;
   event.system_time = wall_time();
   hooks_->emit(event);
@@ -377,13 +390,20 @@ void BufferCore::emit(TelemetryEvent& event) noexcept {
 }
 
 void BufferCore::refresh_attention() noexcept {
-  const bool is_heard = listens({Event::kInsertStart, Event::kInsertStop, Event::kInsertException});
+  const bool is_heard =
+      has_hooks({Event::kInsertStart, Event::kInsertStop, Event::kInsertException});
   // seq_cst, as every change of `attention`; producers read it when they next insert.
   if (is_heard) {
     attention.fetch_or(kTelemetry, std::memory_order_seq_cst);
   } else {
     attention.fetch_and(~kTelemetry, std::memory_order_seq_cst);
   }
+}
+
+void BufferCore::make_inert() noexcept {
+  // seq_cst: as every change of `attention`; the child has one thread.
+  attention.fetch_or(kForked, std::memory_order_seq_cst);
+  hooks_->make_inert();
 }
 
 bool BufferCore::is_forked() const noexcept {

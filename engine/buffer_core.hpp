@@ -69,24 +69,28 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   /// as failed), tells telemetry, and empties the cargo.
   void drop(Partition& partition, Cargo& cargo, DropInfo info) noexcept;
 
-  /// Whether anybody listens to any of these events.
+  /// Whether anybody is to be told of any of these events: somebody listens, and this thread is not
+  /// in a hook of this buffer already. Else a hook on inserts that inserts would never end.
   [[nodiscard]] bool listens(EventSet events) const noexcept {
-    return ((hooks_->listening() | process_hooks_->listening()) & events.bits()) != 0;
+    return has_hooks(events) && !RoleFrame::has(*this, RoleFrame::Role::kHook);
   }
   /// Adds the buffer's name and the system time, and calls the hooks.
   void emit(TelemetryEvent& event) noexcept;
 
   // For the list of live buffers.
   void refresh_attention() noexcept;
+  void make_inert() noexcept;
   [[nodiscard]] bool is_forked() const noexcept;
   [[nodiscard]] bool is_closed() const noexcept;
 
  private:
   struct InsertCall;
+  class GivenUp;
   enum class PushResult : std::uint8_t { kIn, kClosed, kNoMemory };
 
   // buffer_core.cpp
   void run_consumer(std::size_t partition_index, std::shared_ptr<BufferCore> self) noexcept;
+  void run_watch(std::shared_ptr<BufferCore> self) noexcept;
   void report_start(std::exception_ptr failure) noexcept;
   void await_start(std::size_t consumer_count, std::exception_ptr failure);
   [[nodiscard]] bool is_idle(const Partition& partition) const noexcept;
@@ -98,17 +102,25 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   bool begin_close() noexcept;
   bool await_consumers(TimePoint deadline) noexcept;
   void give_up_pending(TimePoint deadline) noexcept;
-  void end_threads() noexcept;
+  template <class Condition>
+  bool wait_for_life(std::unique_lock<std::mutex>& lock, TimePoint deadline,
+                     Condition condition) noexcept;
+  void end_threads(TimePoint deadline) noexcept;
   CloseReport make_close_report(CallStatus status) const noexcept;
 
+  [[nodiscard]] bool has_hooks(EventSet events) const noexcept {
+    return ((hooks_->listening() | process_hooks_->listening()) & events.bits()) != 0;
+  }
+
   // inserts.cpp
+  [[nodiscard]] bool is_inserting() const noexcept;
   void insert_items(InsertCall& call, Seat& seat);
   bool insert_some(InsertCall& call, Seat& seat, Slot& slot);
   [[nodiscard]] Slot* find_room(InsertCall& call, Seat& seat) noexcept;
   [[nodiscard]] PushResult push(Slot& slot, Source& source, std::size_t count) noexcept;
   bool overflow(InsertCall& call, Seat& seat);
   bool wait_for_room(InsertCall& call);
-  bool drop_oldest(Partition& partition);
+  bool remove_oldest(Partition& partition, Cargo& cargo);
   std::size_t drop_from_source(InsertCall& call, Partition& partition, std::size_t count,
                                DropReason reason);
 
@@ -135,6 +147,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   std::vector<std::thread> threads_;  // the consumers', then the watch's
   std::size_t started_ = 0;           // consumers whose thread runs, or could not prepare
   std::size_t ended_ = 0;             // consumers whose thread has nothing left to do
+  bool is_watch_running_ = false;     // the watch's thread has something left to do
   std::exception_ptr start_failure_;  // the first
   bool has_close_begun_ = false;
   bool has_given_up_ = false;  // a close reached its deadline

@@ -47,6 +47,7 @@ void Consumer::run() noexcept {
   while (!is_finished()) {
     const TimePoint now = buffer_.now();
     const TimePoint next = do_work(now);
+    if (buffer_.is_forked()) return;
     if (!is_finished() && next > now) wait(next, now);
   }
 }
@@ -158,6 +159,7 @@ TimePoint Consumer::flush_batch(FlushReason reason, TimePoint now) {
       if (time_to_fill() > kHotFill) arm(1);
     }
     flusher_.run(*handler_, *cargo_, batch);
+    if (buffer_.is_forked()) return TimePoint::max();
   } else {
     schedule_.next_batch();  // take() was faster.
   }

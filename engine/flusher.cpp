@@ -51,6 +51,9 @@ void Flusher::run(Handler& handler, Cargo& cargo, const Batch& batch) noexcept {
   context.stop_token = call_.begin(buffer_.now(), context.batch_id, context.size);
   buffer_.notice_call();
   FlushResult result = call_handler(handler, cargo, context);
+  // The handler forked, and returned in the child as well: the batch is the parent's, and so are
+  // the locks.
+  if (buffer_.is_forked()) return;
   const TimePoint ended = buffer_.now();
   HandlerCall::Overdue overdue;
   // Where no thread watches (kManual) an overdue call is found when it returns.
