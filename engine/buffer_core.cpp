@@ -104,15 +104,18 @@ void BufferCore::flush() noexcept {
 
 std::vector<FlushReport> BufferCore::sync_flush(Duration timeout) {
   std::vector<FlushReport> reports(partitions_.size());
+  // While close is at work some partitions are finished and others are not: those count as usual.
+  CallStatus refusal = CallStatus::kDone;
+  if (is_forked() || all_finished()) {
+    refusal = CallStatus::kClosed;
+  } else if (RoleFrame::works_for(*this)) {
+    refusal = CallStatus::kReentrant;
+  }
   for (std::size_t index = 0; index < reports.size(); ++index) {
     reports[index].partition_index = index;
-    if (is_forked() || consumer(index).is_finished()) {
-      reports[index].status = CallStatus::kClosed;
-    } else if (RoleFrame::works_for(*this)) {
-      reports[index].status = CallStatus::kReentrant;
-    }
+    reports[index].status = refusal;
   }
-  if (reports.front().status != CallStatus::kDone) return reports;
+  if (refusal != CallStatus::kDone) return reports;
 
   const TimePoint deadline = wait_deadline(timeout);
   // All are asked before any is waited for: it takes as long as the slowest, not as all together.
@@ -176,8 +179,10 @@ void BufferCore::poll_until(TimePoint deadline, const std::function<bool()>& is_
 }
 
 bool BufferCore::all_finished() const noexcept {
-  return std::all_of(consumers_.begin(), consumers_.end(),
-                     [](const auto& each) { return each->is_finished(); });
+  for (std::size_t index = 0; index < partitions_.size(); ++index) {
+    if (!consumer(index).is_finished()) return false;
+  }
+  return true;
 }
 
 TimePoint BufferCore::next_deadline() const noexcept {
@@ -190,7 +195,7 @@ TimePoint BufferCore::next_deadline() const noexcept {
 void BufferCore::drop(Partition& partition, void* items, std::size_t count,
                       DropInfo info) noexcept {
   if (count == 0) return;
-  const RoleFrame role(*this);
+  const RoleFrame role(*this, RoleFrame::Role::kDrop);
   if (info.reason != DropReason::kFailed) {
     // relaxed: see ItemCounts.
     partition.counts.dropped[static_cast<std::size_t>(info.reason)].fetch_add(
@@ -217,6 +222,7 @@ void BufferCore::drop(Partition& partition, void* items, std::size_t count,
 
 void BufferCore::emit(TelemetryEvent& event) noexcept {
   if (!listens(event.event)) return;
+  const RoleFrame role(*this, RoleFrame::Role::kHook);
   event.buffer = options_.name;
   event.system_time = wall_time();
   hooks_->emit(event);
@@ -224,13 +230,20 @@ void BufferCore::emit(TelemetryEvent& event) noexcept {
 }
 
 void BufferCore::refresh_attention() noexcept {
-  const bool is_heard = listens({Event::kInsertStart, Event::kInsertStop, Event::kInsertException});
+  const bool is_heard =
+      has_hooks({Event::kInsertStart, Event::kInsertStop, Event::kInsertException});
   // seq_cst, as every change of `attention`; producers read it when they next insert.
   if (is_heard) {
     attention.fetch_or(kTelemetry, std::memory_order_seq_cst);
   } else {
     attention.fetch_and(~kTelemetry, std::memory_order_seq_cst);
   }
+}
+
+void BufferCore::make_inert() noexcept {
+  // seq_cst: as every change of `attention`; the child has one thread.
+  attention.fetch_or(kForked, std::memory_order_seq_cst);
+  hooks_->make_inert();
 }
 
 bool BufferCore::is_forked() const noexcept {

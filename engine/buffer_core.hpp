@@ -75,21 +75,24 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   /// and tells telemetry. They stay where they are.
   void drop(Partition& partition, void* items, std::size_t count, DropInfo info) noexcept;
 
-  /// Whether anybody listens to any of these events.
+  /// Whether anybody is to be told of any of these events: somebody listens, and this thread is not
+  /// in a hook of this buffer already. Else a hook on inserts that inserts would never end.
   [[nodiscard]] bool listens(EventSet events) const noexcept {
-    return ((hooks_->listening() | process_hooks_->listening()) & events.bits()) != 0;
+    return has_hooks(events) && !RoleFrame::has(*this, RoleFrame::Role::kHook);
   }
   /// Adds the buffer's name and the system time, and calls the hooks.
   void emit(TelemetryEvent& event) noexcept;
 
   // For the list of live buffers.
   void refresh_attention() noexcept;
+  void make_inert() noexcept;
   [[nodiscard]] bool is_forked() const noexcept;
   [[nodiscard]] bool is_closed() const noexcept;
   [[nodiscard]] bool has_given_up() const noexcept;
 
  private:
   struct InsertCall;
+  class GivenUp;
   enum class PushResult : std::uint8_t { kIn, kPaused, kClosed, kNoMemory };
 
   // consumer_threads.cpp
@@ -98,6 +101,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
                  std::uint64_t batch_id, std::shared_ptr<BufferCore> self) noexcept;
   void prepare_thread(std::size_t partition_index, Consumer& consumer);
   void finish_thread(std::size_t partition_index, Consumer& consumer) noexcept;
+  void run_watch(std::shared_ptr<BufferCore> self) noexcept;
   void report_start(std::exception_ptr failure) noexcept;
   void await_start(std::size_t consumer_count, std::exception_ptr failure);
   void replace_consumer(std::size_t partition_index, std::uint64_t batch_id);
@@ -117,10 +121,18 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   bool begin_close() noexcept;
   bool await_consumers(TimePoint deadline) noexcept;
   void give_up_pending(TimePoint deadline) noexcept;
-  void end_threads() noexcept;
+  template <class Condition>
+  bool wait_for_life(std::unique_lock<std::mutex>& lock, TimePoint deadline,
+                     Condition condition) noexcept;
+  void end_threads(TimePoint deadline) noexcept;
   CloseReport make_close_report(CallStatus status) const noexcept;
 
+  [[nodiscard]] bool has_hooks(EventSet events) const noexcept {
+    return ((hooks_->listening() | process_hooks_->listening()) & events.bits()) != 0;
+  }
+
   // inserts.cpp
+  [[nodiscard]] bool is_inserting() const noexcept;
   void insert_items(InsertCall& call, Seat& seat);
   bool insert_some(InsertCall& call, Seat& seat, Slot& slot);
   [[nodiscard]] Slot* find_room(InsertCall& call, Seat& seat) noexcept;
@@ -130,7 +142,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   bool weigh_next(InsertCall& call);
   Source::Prepared prepare_weighed(InsertCall& call, Partition& partition, std::size_t count,
                                    std::size_t& weight);
-  bool drop_oldest(Partition& partition, std::size_t weight);
+  bool remove_oldest(Partition& partition, std::size_t weight, Cargo& cargo);
   std::size_t drop_from_source(InsertCall& call, Partition& partition, std::size_t count,
                                DropReason reason);
 
@@ -164,6 +176,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   std::vector<std::thread> threads_;                  // all of them, the watch's too
   std::size_t started_ = 0;           // consumers whose thread runs, or could not prepare
   std::size_t ended_ = 0;             // consumers whose thread has nothing left to do
+  bool is_watch_running_ = false;     // the watch's thread has something left to do
   std::exception_ptr start_failure_;  // the first
   bool has_close_begun_ = false;
   TimePoint close_began_{};

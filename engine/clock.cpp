@@ -15,8 +15,9 @@ class SteadyClock final : public Clock {
 }  // namespace
 
 const Clock& steady_clock() noexcept {
-  static const SteadyClock clock;  // trivially destructible: usable to the very end of the process
-  return clock;
+  // Never destroyed: a detached consumer reads it to the very end of the process.
+  static const auto* const clock = new SteadyClock;
+  return *clock;
 }
 
 std::chrono::nanoseconds detail::wall_time() noexcept {

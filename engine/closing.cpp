@@ -14,12 +14,14 @@ CloseReport BufferCore::close(Duration timeout) {
     report.status = CallStatus::kClosed;
     return report;
   }
-  if (RoleFrame::works_for(*this)) return make_close_report(CallStatus::kReentrant);
+  if (RoleFrame::works_for(*this) || is_inserting()) {
+    return make_close_report(CallStatus::kReentrant);
+  }
   const TimePoint deadline = wait_deadline(timeout);
   const bool is_first = begin_close();
   const bool is_done = await_consumers(deadline);
   if (!is_done) give_up_pending(deadline);
-  end_threads();
+  end_threads(deadline);
   {
     const std::lock_guard lock(life_mutex_);
     if (is_first) close_took_ = now() - close_began_;
@@ -45,7 +47,7 @@ void BufferCore::abandon() noexcept {
   }
   is_abandoned_.store(true, std::memory_order_release);  // release: pairs with poll()
   begin_close();
-  end_threads();
+  end_threads(TimePoint{});
 }
 
 // Returns whether this was the first.
@@ -76,43 +78,52 @@ bool BufferCore::await_consumers(TimePoint deadline) noexcept {
     return all_finished();
   }
   std::unique_lock lock(life_mutex_);
-  const auto all_ended = [this] { return ended_ == thread_count_; };
-  if (deadline == TimePoint::max()) {
-    life_changed_.wait(lock, all_ended);
-  } else {
-    life_changed_.wait_until(lock, deadline, all_ended);
-  }
-  return all_ended();
+  return wait_for_life(lock, deadline, [this] { return ended_ == thread_count_; });
+}
+
+template <class Condition>
+bool BufferCore::wait_for_life(std::unique_lock<std::mutex>& lock, TimePoint deadline,
+                               Condition condition) noexcept {
+  if (deadline != TimePoint::max()) return life_changed_.wait_until(lock, deadline, condition);
+  life_changed_.wait(lock, condition);
+  return true;
 }
 
 // The deadline has come: what is pending goes to on_drop. What a handler has stays in its hands.
 void BufferCore::give_up_pending(TimePoint deadline) noexcept {
   has_given_up_.store(true, std::memory_order_relaxed);  // relaxed: see has_given_up()
   for (const auto& partition : partitions_) {
-    const std::unique_ptr<Cargo> cargo = partition->lane->make_cargo();
-    if (!partition->turn.acquire_until(deadline)) continue;  // An item's constructor hangs.
-    {
-      const Turn::Holder holder(partition->turn, *this);
-      const std::size_t pending = partition->pending();
-      cargo->reserve(pending);
-      partition->remove(partition->drain.take(pending, 0, *cargo));
+    try {
+      const std::unique_ptr<Cargo> cargo = partition->lane->make_cargo();
+      if (!partition->turn.acquire_until(deadline)) continue;  // An item's constructor hangs.
+      {
+        const Turn::Holder holder(partition->turn, *this);
+        const std::size_t pending = partition->pending();
+        cargo->reserve(pending);
+        partition->remove(partition->drain.take(pending, 0, *cargo));
+      }
+      DropInfo info;
+      info.reason = DropReason::kClosed;
+      drop(*partition, cargo->data(), cargo->size(), info);
+    } catch (const std::bad_alloc&) {
+      continue;  // No memory to hand them over in: they stay pending, and the report says so.
     }
-    DropInfo info;
-    info.reason = DropReason::kClosed;
-    drop(*partition, cargo->data(), cargo->size(), info);
   }
 }
 
-// Joins the threads that have ended, and lets the others go: each owns the buffer until it ends.
-void BufferCore::end_threads() noexcept {
+// Joins the threads if all have ended by the deadline, else lets them go: each owns the buffer
+// until it ends. A hook on `overdue` may hold the watch up.
+void BufferCore::end_threads(TimePoint deadline) noexcept {
+  if (options_.threading == Threading::kManual) return;
   if (watch_ != nullptr) watch_->stop();
   std::vector<std::thread> threads;
   bool may_join = false;
   {
-    const std::lock_guard lock(life_mutex_);
+    std::unique_lock lock(life_mutex_);
+    may_join = wait_for_life(lock, deadline,
+                             [this] { return ended_ == thread_count_ && !is_watch_running_; });
     threads.swap(threads_);
     are_threads_over_ = true;
-    may_join = ended_ == thread_count_;
   }
   for (std::thread& thread : threads) {
     if (may_join) {

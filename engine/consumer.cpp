@@ -47,7 +47,7 @@ void Consumer::run() noexcept {
   for (;;) {
     const TimePoint now = buffer_.now();
     const TimePoint next = do_work(now);
-    if (is_finished() || is_retired()) return;
+    if (is_finished() || is_retired() || buffer_.is_forked()) return;
     if (next > now) wait(next, now);
   }
 }
@@ -184,6 +184,7 @@ TimePoint Consumer::deliver(TimePoint now) {
   // relaxed: step() has read it; here it only grants no more than one attempt.
   const bool is_closing = partition_.is_closing.load(std::memory_order_relaxed);
   flusher_.step(*handler_, now, is_closing);
+  if (buffer_.is_forked()) return TimePoint::max();
   if (flusher_.has_batch()) return is_closing ? now : std::max(now, flusher_.due());
   if (is_retired()) buffer_.end_abandoned(partition_, held_);
   partition_.requests.complete(covered_);

@@ -24,11 +24,8 @@ void BufferCore::launch() {
       threads_.emplace_back(&BufferCore::run_consumer, this, consumer_count, shared_from_this());
     }
     if (watch_ != nullptr) {
-      threads_.emplace_back([self = shared_from_this()] {
-        name_this_thread(self->options_.name, "watch");
-        const RoleFrame role(*self);  // Hooks on `overdue` run here.
-        self->watch_->run();
-      });
+      is_watch_running_ = true;  // Nobody else looks before this call returns.
+      threads_.emplace_back(&BufferCore::run_watch, this, shared_from_this());
     }
   } catch (...) {
     failure = std::current_exception();
@@ -68,8 +65,18 @@ void BufferCore::run_consumer(std::size_t partition_index,
   }
   report_start(failure);
   if (!failure) own.run();
+  if (is_forked()) return;  // The handler forked, and returned in the child: see LiveBuffers.
   finish_thread(partition_index, own);
   // `self` goes last: it may be the last owner.
+}
+
+void BufferCore::run_watch([[maybe_unused]] std::shared_ptr<BufferCore> self) noexcept {
+  const RoleFrame role(*this);  // Hooks on `overdue` run here.
+  name_this_thread(options_.name, "watch");
+  watch_->run();
+  const std::lock_guard lock(life_mutex_);
+  is_watch_running_ = false;
+  life_changed_.notify_all();
 }
 
 void BufferCore::prepare_thread(std::size_t partition_index, Consumer& consumer) {
@@ -157,6 +164,7 @@ void BufferCore::run_spare(std::size_t partition_index, Consumer& spare, Consume
     // release: pairs with consumer().
     current_[partition_index].store(&spare, std::memory_order_release);
     spare.run();
+    if (is_forked()) return;  // As in run_consumer().
   } else {
     // relaxed: see replace_consumer().
     partitions_[partition_index]->counts.abandoned.fetch_sub(1, std::memory_order_relaxed);

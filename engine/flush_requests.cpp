@@ -25,6 +25,7 @@ bool FlushRequests::is_open() const noexcept {
 void FlushRequests::enter(Ticket& ticket) {
   const std::lock_guard lock(mutex_);
   open_.push_back(&ticket);
+  ticket.entered = this;
   ticket.number = ask();
 }
 
@@ -37,16 +38,25 @@ bool FlushRequests::wait(Ticket& ticket, TimePoint deadline) {
     changed_.wait_until(lock, deadline, is_done);
   }
   std::erase(open_, &ticket);
+  ticket.entered = nullptr;
   return is_done();
 }
 
+// An exception ended the call before it waited.
+void FlushRequests::leave(Ticket& ticket) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase(open_, &ticket);
+}
+
 void FlushRequests::add_batch(std::size_t items, std::size_t failed_items, FlushResult&& result) {
-  // Results that the tickets let go of: they hold the user's values, and end outside the lock.
+  // Results that the tickets let go of, or do not want: they hold the user's values, and end
+  // outside the lock.
   std::vector<std::shared_ptr<const FlushResult>> replaced;
+  std::shared_ptr<const FlushResult> shared;
   const std::lock_guard lock(mutex_);
   if (open_.empty()) return;
   replaced.reserve(open_.size());
-  const auto shared = std::make_shared<const FlushResult>(std::move(result));
+  shared = std::make_shared<const FlushResult>(std::move(result));
   for (Ticket* const ticket : open_) {
     FlushReport& report = ticket->report;
     ++report.batches;

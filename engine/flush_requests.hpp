@@ -25,8 +25,16 @@ class FlushRequests {
  public:
   /// One waiting sync_flush. Guarded by the mutex until wait() has returned.
   struct Ticket {
+    Ticket() = default;
+    Ticket(const Ticket&) = delete;
+    Ticket& operator=(const Ticket&) = delete;
+    ~Ticket() {
+      if (entered != nullptr) entered->leave(*this);
+    }
+
     std::uint64_t number = 0;
     FlushReport report;
+    FlushRequests* entered = nullptr;  // follows the batches of these, until it has waited
   };
 
   /// Asks for a flush. Any thread.
@@ -59,6 +67,8 @@ class FlushRequests {
   void release(std::uint64_t held);
 
  private:
+  void leave(Ticket& ticket) noexcept;
+
   std::atomic<std::uint64_t> asked_{0};  // written by who asks
   void publish() noexcept;
 

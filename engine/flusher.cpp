@@ -67,6 +67,9 @@ void Flusher::step(Handler& handler, TimePoint now, bool is_last) noexcept {
   ranges_.pop_back();
   bool is_taken = false;
   FlushResult result = call(handler, range, now, is_taken);
+  // The handler forked, and returned in the child as well: the batch is the parent's, and so are
+  // the locks.
+  if (buffer_.is_forked()) return;
   if (result.is_ok()) {
     count_flushed(range.count);
   } else if (is_taken) {
@@ -126,6 +129,7 @@ FlushResult Flusher::call(Handler& handler, const Range& range, TimePoint now,
   context.stop_token = call_.begin(buffer_.now(), batch_id_, context.size);
   buffer_.notice_call();
   FlushResult result = call_handler(handler, range, context, is_taken);
+  if (buffer_.is_forked()) return result;
   const TimePoint ended = buffer_.now();
   HandlerCall::Overdue overdue;
   // Where no thread watches (kManual) an overdue call is found when it returns.

@@ -70,6 +70,13 @@ class Gate {
     return true;
   }
 
+  /// A single item went in by the room settle() saw. If the item was read from a range, and reading
+  /// it inserted others, they may have used that room: then the next insert asks.
+  void finish_single(Slot& slot) noexcept {
+    const std::uint64_t word = own_word(slot);
+    if (word > slot.check_at) slot.check_at = word;
+  }
+
   /// Tells the slot's debt without asking for room: its thread ends.
   void settle_up(Slot& slot) noexcept {
     const std::uint64_t word = own_word(slot);

@@ -9,6 +9,7 @@ namespace databuffer {
 namespace detail {
 
 bool HookTable::attach(std::string id, EventSet events, TelemetryHook hook) {
+  if (is_inert_.load(std::memory_order_relaxed)) return false;  // relaxed: set before other threads
   auto entry = std::make_shared<const Entry>(Entry{std::move(id), events, std::move(hook)});
   {
     const std::lock_guard lock(mutex_);
@@ -24,6 +25,7 @@ bool HookTable::attach(std::string id, EventSet events, TelemetryHook hook) {
 }
 
 bool HookTable::detach(std::string_view id) {
+  if (is_inert_.load(std::memory_order_relaxed)) return false;  // relaxed: as in attach()
   std::shared_ptr<const Entries> before;  // Ends outside the lock: it may own the user's hook.
   {
     const std::lock_guard lock(mutex_);
@@ -54,6 +56,12 @@ void HookTable::emit(const TelemetryEvent& event) noexcept {
       }
     }
   }
+}
+
+void HookTable::make_inert() noexcept {
+  // relaxed, both: the child has one thread.
+  listening_.store(0, std::memory_order_relaxed);
+  is_inert_.store(true, std::memory_order_relaxed);
 }
 
 std::shared_ptr<const HookTable::Entries> HookTable::snapshot() {

@@ -39,8 +39,10 @@ class HookTable {
     return failures_.load(std::memory_order_relaxed);  // relaxed: a statistic
   }
 
-  // For fork: nobody may hold the mutex while the process is copied.
+  // For fork. The process's table: nobody may hold its mutex while the process is copied. A
+  // buffer's: in the child somebody may hold it for ever, so nothing asks for it any more.
   std::mutex& mutex() noexcept { return mutex_; }
+  void make_inert() noexcept;
 
  private:
   struct Entry {
@@ -58,6 +60,7 @@ class HookTable {
   std::shared_ptr<const Entries> entries_ = std::make_shared<Entries>();  // guarded by the mutex
   std::atomic<std::uint32_t> listening_{0};                               // written under the mutex
   std::atomic<std::uint64_t> failures_{0};                                // written by who emits
+  std::atomic<bool> is_inert_{false};  // written in a forked child, which has one thread
 };
 
 /// The hooks of the whole process; never destroyed, for buffers may outlive everything.

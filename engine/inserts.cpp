@@ -50,6 +50,26 @@ class BorrowedSeat {
 
 }  // namespace
 
+/// The oldest items, removed to make room; they go to on_drop when this ends, come what may.
+class BufferCore::GivenUp {
+ public:
+  GivenUp(BufferCore& buffer, Partition& partition)
+      : buffer_(buffer), partition_(partition), cargo_(partition.lane->make_cargo()) {}
+  ~GivenUp() {
+    DropInfo info;
+    info.reason = DropReason::kOldest;
+    buffer_.drop(partition_, cargo_->data(), cargo_->size(), info);
+  }
+  GivenUp(const GivenUp&) = delete;
+  GivenUp& operator=(const GivenUp&) = delete;
+  [[nodiscard]] Cargo& cargo() noexcept { return *cargo_; }
+
+ private:
+  BufferCore& buffer_;
+  Partition& partition_;
+  std::unique_ptr<Cargo> cargo_;
+};
+
 /// One call of the insert family, and how far it has come.
 struct BufferCore::InsertCall {
   Source& source;
@@ -179,7 +199,12 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   const PushResult result =
       prepared.count == 0 ? PushResult::kIn : push(slot, call.source, prepared.count);
   const std::size_t inserted = result == PushResult::kIn ? prepared.count : 0;
-  bool has_made_room = !is_single && partition.gate.finish_reserved(slot, granted, inserted);
+  bool has_made_room = false;
+  if (is_single) {
+    partition.gate.finish_single(slot);
+  } else {
+    has_made_room = partition.gate.finish_reserved(slot, granted, inserted);
+  }
   if (options_.weigh && inserted == 0) {
     partition.weight_gate.release(weight);
     has_made_room = true;
@@ -268,12 +293,21 @@ bool BufferCore::overflow(InsertCall& call, Seat& seat) {
   const std::size_t partition_index =
       call.partition_index != kAnyPartition ? call.partition_index : seat.cursor->partition_index;
   Partition& partition = *partitions_[partition_index];
+  // In on_drop, or in a hook on it: giving up an item would call it again, and so for ever.
+  if (RoleFrame::has(*this, RoleFrame::Role::kDrop)) return call.end(InsertStatus::kFull);
   switch (options_.overflow) {
     case Overflow::kReject:
       return call.end(InsertStatus::kFull);
-    case Overflow::kDropOldest:
-      if (drop_oldest(partition, call.weight)) return true;
+    case Overflow::kDropOldest: {
+      GivenUp oldest(*this, partition);
+      if (remove_oldest(partition, call.weight, oldest.cargo())) {
+        // The new goes in before on_drop hears of the old: what that inserts must not take its
+        // room.
+        Slot& slot = *seat.slots[partition_index];
+        return !settle(slot) || insert_some(call, seat, slot);
+      }
       [[fallthrough]];
+    }
     case Overflow::kDropNewest:
       call.status = InsertStatus::kDropped;
       while (call.accepted < call.count && call.exception == nullptr) {
@@ -321,10 +355,10 @@ bool BufferCore::wait_for_room(InsertCall& call) {
   return true;
 }
 
-// Gives up the oldest items for one of this weight. Returns false where it cannot: somebody else
-// has the turn and keeps it, or there is nothing to give up yet.
-bool BufferCore::drop_oldest(Partition& partition, std::size_t weight) {
-  const std::unique_ptr<Cargo> cargo = partition.lane->make_cargo();
+// Makes room for one item of this weight. Returns false where it cannot: somebody else has the turn
+// and keeps it, or there is nothing to give up yet.
+bool BufferCore::remove_oldest(Partition& partition, std::size_t weight, Cargo& cargo) {
+  bool has_room = false;
   int tries = 0;
   while (!partition.turn.try_acquire()) {
     if (++tries == kTurnTries || RoleFrame::holds(partition.turn)) return false;
@@ -332,24 +366,31 @@ bool BufferCore::drop_oldest(Partition& partition, std::size_t weight) {
   }
   {
     const Turn::Holder holder(partition.turn, *this);
-    if (partition.has_room(weight)) return true;  // It has appeared.
-    // By weight one item at a time: the caller comes again.
-    const std::size_t excess = std::max<std::size_t>(1, partition.gate.excess());
-    cargo->reserve(excess);
-    partition.remove(partition.drain.take(excess, 0, *cargo));
+    while (has_room = partition.has_room(weight), !has_room) {
+      const std::size_t excess = std::max<std::size_t>(1, partition.gate.excess());
+      cargo.reserve(excess);
+      const Drain::Taken taken = partition.drain.take(excess, 0, cargo);
+      if (taken.items == 0) break;  // All are in flight, or on their way in.
+      partition.remove(taken);
+    }
   }
-  if (cargo->size() == 0) return false;
-  ring_room();
-  DropInfo info;
-  info.reason = DropReason::kOldest;
-  drop(partition, cargo->data(), cargo->size(), info);
-  return true;
+  if (cargo.size() > 0) ring_room();
+  return has_room;
+}
+
+// Whether this thread is just moving an item into the buffer: then the item's own code runs, and
+// close would wait for it.
+bool BufferCore::is_inserting() const noexcept {
+  const Seat* const seat = find_seat();
+  return seat != nullptr && std::any_of(seat->slots, seat->slots + partitions_.size(),
+                                        [](const Slot* slot) { return is_marked(*slot); });
 }
 
 // Takes up to `count` items of the call and gives them up. Returns how many there were.
 std::size_t BufferCore::drop_from_source(InsertCall& call, Partition& partition, std::size_t count,
                                          DropReason reason) {
   const std::unique_ptr<Cargo> cargo = partition.lane->make_cargo();
+  cargo->reserve(count);  // Before anything is taken: without memory all stays with the caller.
   try {
     call.source.give(count, *cargo);
   } catch (...) {

@@ -45,10 +45,7 @@ void LiveBuffers::after_fork_in_parent() noexcept {
 }
 
 void LiveBuffers::after_fork_in_child() noexcept {
-  for (BufferCore* const buffer : instance().buffers_) {
-    // seq_cst: as every change of `attention`; the child has one thread.
-    buffer->attention.fetch_or(Core::kForked, std::memory_order_seq_cst);
-  }
+  for (BufferCore* const buffer : instance().buffers_) buffer->make_inert();
   instance().buffers_.clear();
   after_fork_in_parent();
 }

@@ -11,9 +11,9 @@ class BufferCore;
 ///
 /// fork(2): the child has no consumer threads, and locks may be held by threads it does not have.
 /// So the child's copies are made inert (Core::kForked) before fork returns there: every call
-/// answers at once, nothing is locked, joined or delivered. This list's mutex and the process
-/// hooks' are held across the fork, so that both lists are whole in the child, and buffers made
-/// there work.
+/// answers at once, nothing is locked, joined or delivered; a handler that forks and returns in the
+/// child as well ends the child's thread there. This list's mutex and the process hooks' are held
+/// across the fork, so that both lists are whole in the child, and buffers made there work.
 class LiveBuffers {
  public:
   static LiveBuffers& instance();  // never destroyed

@@ -36,7 +36,9 @@ void BufferCore::take(std::size_t partition_index, Cargo& cargo) {
   {
     partition.turn.acquire();
     const Turn::Holder holder(partition.turn, *this);
-    const std::size_t pending = partition.pending();
+    // All of it is unpacked first, so that what memory there is decides before anything is removed.
+    partition.drain.stage_all();
+    const std::size_t pending = partition.drain.staged().size();
     cargo.reserve(pending);
     const Drain::Taken taken = partition.drain.take(pending, 0, cargo);
     partition.counts.taken.fetch_add(taken.items, std::memory_order_relaxed);  // see ItemCounts

@@ -7,8 +7,8 @@ constinit thread_local const RoleFrame* innermost = nullptr;
 
 }  // namespace
 
-RoleFrame::RoleFrame(const Core& core, const Turn* turn) noexcept
-    : core_(&core), turn_(turn), outer_(innermost) {
+RoleFrame::RoleFrame(const Core& core, Role role, const Turn* turn) noexcept
+    : core_(&core), role_(role), turn_(turn), outer_(innermost) {
   innermost = this;
 }
 
@@ -16,7 +16,14 @@ RoleFrame::~RoleFrame() { innermost = outer_; }
 
 bool RoleFrame::works_for(const Core& core) noexcept {
   for (const RoleFrame* frame = innermost; frame != nullptr; frame = frame->outer_) {
-    if (frame->core_ == &core) return true;
+    if (frame->core_ == &core && frame->role_ != Role::kHook) return true;
+  }
+  return false;
+}
+
+bool RoleFrame::has(const Core& core, Role role) noexcept {
+  for (const RoleFrame* frame = innermost; frame != nullptr; frame = frame->outer_) {
+    if (frame->core_ == &core && frame->role_ == role) return true;
   }
   return false;
 }

@@ -18,7 +18,12 @@ bool Turn::acquire_until(TimePoint deadline) noexcept {
   // acquire: as in try_acquire().
   while (state_.exchange(kAwaited, std::memory_order_acquire) != kFree) {
     futex_wait(state_, kAwaited, deadline);
-    if (deadline != TimePoint::max() && steady_clock().now() >= deadline) return try_acquire();
+    // The last try says kAwaited too: a wake-up that came here may have been another waiter's, and
+    // whoever gives back next must pass it on.
+    // acquire: as in try_acquire().
+    if (deadline != TimePoint::max() && steady_clock().now() >= deadline) {
+      return state_.exchange(kAwaited, std::memory_order_acquire) == kFree;
+    }
   }
   return true;
 }

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <ratio>
+#include <type_traits>
 
 namespace databuffer {
 
@@ -20,7 +22,13 @@ template <class Rep, class Period>
   using Wide = std::chrono::duration<long double, std::nano>;
   if (Wide(wanted) >= Wide(Duration::max())) return Duration::max();
   if (Wide(wanted) <= Wide(Duration::min())) return Duration::min();
-  return std::chrono::duration_cast<Duration>(wanted);
+  // Otherwise the cast would multiply first, by what may not fit, or in what is less precise.
+  using Factor = std::ratio_divide<Period, Duration::period>;
+  if constexpr (std::is_integral_v<Rep> && (Factor::num == 1 || Factor::den == 1)) {
+    return std::chrono::duration_cast<Duration>(wanted);
+  } else {
+    return Duration(static_cast<Duration::rep>(Wide(wanted).count()));
+  }
 }
 
 [[nodiscard]] constexpr Duration saturate(Duration wanted) noexcept { return wanted; }

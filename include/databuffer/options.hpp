@@ -87,7 +87,7 @@ struct Retry {
 /// wrong throws OptionsError. Nothing is clipped.
 struct Options {
   /// The buffer, its threads (`name.0`, …) and its events. 1 … 256 bytes; required.
-  std::string name;
+  std::string name{};
 
   /// Queues, each with one consumer thread. 1 … 1024. More partitions let handlers run side by
   /// side; each costs a thread and spreads the items over more, smaller batches.
@@ -112,12 +112,12 @@ struct Options {
   Duration flush_timeout = std::chrono::seconds{60};
 
   /// Any value, handed to the handler in its context.
-  std::any flush_meta;
+  std::any flush_meta{};
 
   /// Items that may wait in one partition; then it is full. At least max_size + max_size_jitter, at
   /// most 2^40. Unset: 4 × (max_size + max_size_jitter). Bounds memory; absorbs bursts. A producer
   /// thread checks it once every clamp(capacity / 64, 1, 64) inserts and may pass it by that many.
-  std::optional<std::size_t> capacity;
+  std::optional<std::size_t> capacity{};
 
   /// The same two limits by weight, in bytes or whatever `weigh` counts; 0: off. max_bytes trips a
   /// flush and bounds a batch (an item heavier than that goes alone); capacity_bytes bounds what
@@ -157,7 +157,7 @@ struct Options {
   /// Receives every item the buffer gives up on, with the reason; runs on the thread that gives up.
   /// Write it with the item's type: `[](std::span<Event> items, const DropInfo& info) { … }`.
   /// An exception it throws is swallowed and counted in Telemetry::hook_failures().
-  detail::OnDrop on_drop;
+  detail::OnDrop on_drop{};
 
   /// How consumer threads wait.
   WaitStrategy wait_strategy = WaitStrategy::kAdaptive;
@@ -170,10 +170,10 @@ struct Options {
 
   /// Called on each consumer thread before its handler is made, with the partition's index: pin the
   /// thread, set its priority. What it throws, the buffer's constructor throws.
-  std::function<void(std::size_t partition_index)> on_thread_start;
+  std::function<void(std::size_t partition_index)> on_thread_start{};
 
   /// Called on each consumer thread after its last batch. What it throws is swallowed.
-  std::function<void(std::size_t partition_index)> on_thread_stop;
+  std::function<void(std::size_t partition_index)> on_thread_stop{};
 
   /// Seeds the jitter, for reproducible runs. 0: a different seed in every buffer.
   std::uint64_t seed = 0;

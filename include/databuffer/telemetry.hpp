@@ -86,7 +86,8 @@ class HookTable;
 /// for all buffers of the process (databuffer::telemetry()).
 ///
 /// A hook runs on the thread on which the event happens, with no lock held, so it may call the
-/// buffer, attach and detach. A hook that throws is detached and counted; nothing else breaks.
+/// buffer, attach and detach; what it does to the buffer makes no events of its own. A hook that
+/// throws is detached and counted; nothing else breaks.
 /// Detaching does not wait: a call that began before may still be running on another thread.
 /// While nothing is attached no clock is read and nothing is allocated.
 class Telemetry {
