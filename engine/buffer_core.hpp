@@ -117,6 +117,10 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   [[nodiscard]] std::optional<TimePoint> poll(TimePoint now) noexcept;
   void poll_until(TimePoint deadline, const std::function<bool()>& is_done) noexcept;
 
+  // looking.cpp
+  void begin_pause() noexcept;
+  void end_pause() noexcept;
+
   // closing.cpp
   bool begin_close() noexcept;
   bool await_consumers(TimePoint deadline) noexcept;
@@ -139,6 +143,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   [[nodiscard]] PushResult push(Slot& slot, Source& source, std::size_t count) noexcept;
   bool overflow(InsertCall& call, Seat& seat);
   bool wait_for_room(InsertCall& call);
+  void demand_flush(const InsertCall& call) noexcept;
   bool weigh_next(InsertCall& call);
   Source::Prepared prepare_weighed(InsertCall& call, Partition& partition, std::size_t count,
                                    std::size_t& weight);
@@ -165,6 +170,9 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   std::atomic<bool> is_polling_{false};    // kManual: a thread is in do_work
   std::atomic<bool> is_abandoned_{false};  // the front is gone; who polls finishes by itself
   std::atomic<bool> has_given_up_{false};  // a close reached its deadline
+
+  std::mutex pause_mutex_;
+  std::size_t pauses_ = 0;  // guarded by the mutex: shrinks at work, kShrinking while not 0
 
   // Life; guarded by the mutex.
   mutable std::mutex life_mutex_;

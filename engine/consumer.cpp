@@ -47,28 +47,40 @@ void Consumer::run() noexcept {
   for (;;) {
     const TimePoint now = buffer_.now();
     const TimePoint next = do_work(now);
-    if (is_finished() || is_retired() || buffer_.is_forked()) return;
+    if (is_finished() || buffer_.is_forked()) return;
+    if (is_retired()) {
+      // The partition and its doorbell are another's; what is left of the batch is ours.
+      if (!flusher_.has_batch()) return;
+      continue;
+    }
     if (next > now) wait(next, now);
   }
+}
+
+void Consumer::end() noexcept {
+  handler_.reset();
+  if (!flusher_.has_batch()) flusher_.cargo().free_storage();
 }
 
 TimePoint Consumer::do_work(TimePoint now) noexcept {
   const RoleFrame role(buffer_);
   const TimePoint next = is_finished() ? TimePoint::max() : step(now);
-  // relaxed: both are hints for a poller, who asks again.
+  // relaxed, all: hints for a poller, who asks again.
   next_.store(next.time_since_epoch(), std::memory_order_relaxed);
+  has_batch_.store(flusher_.has_batch(), std::memory_order_relaxed);
   next_limit_.store(schedule_.is_started() ? schedule_.limit() : 1, std::memory_order_relaxed);
   return next;
 }
 
 TimePoint Consumer::next_deadline(TimePoint now) const noexcept {
-  const std::size_t pending = partition_.pending();
-  // relaxed: hints, see do_work().
+  // relaxed, all: hints, see do_work().
+  const TimePoint next(next_.load(std::memory_order_relaxed));
+  if (partition_.is_closing.load(std::memory_order_relaxed)) return is_finished() ? next : now;
+  if (has_batch_.load(std::memory_order_relaxed)) return next;  // Nothing else is done before it.
   const bool has_news = partition_.requests.is_open() ||
-                        (partition_.is_closing.load(std::memory_order_relaxed) && !is_finished()) ||
-                        pending >= next_limit_.load(std::memory_order_relaxed) ||
+                        partition_.pending() >= next_limit_.load(std::memory_order_relaxed) ||
                         partition_.weight_gate.is_due();
-  return has_news ? now : TimePoint(next_.load(std::memory_order_relaxed));
+  return has_news ? now : next;
 }
 
 TimePoint Consumer::step(TimePoint now) {

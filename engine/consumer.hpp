@@ -43,7 +43,8 @@ class Consumer {
   }
 
   void set_handler(std::unique_ptr<Handler> handler) noexcept { handler_ = std::move(handler); }
-  void drop_handler() noexcept { handler_.reset(); }
+  /// Its thread ends: gives back the handler and the memory of its batches.
+  void end() noexcept;
 
   /// Whether the watch has given its partition to another while its handler was stuck: then run()
   /// ends with that call.
@@ -102,6 +103,7 @@ class Consumer {
   // Read by next_deadline().
   std::atomic<Duration> next_{TimePoint::max().time_since_epoch()};
   std::atomic<std::size_t> next_limit_{0};  // pending items that want a look before `next_`
+  std::atomic<bool> has_batch_{false};      // one waits to be tried again
 };
 
 }  // namespace databuffer::detail

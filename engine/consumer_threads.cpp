@@ -1,6 +1,7 @@
 // The consumers' threads: how they start, end, and are replaced when one is stuck.
 #include <sys/prctl.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/buffer_core.hpp"
@@ -88,7 +89,7 @@ void BufferCore::prepare_thread(std::size_t partition_index, Consumer& consumer)
 }
 
 void BufferCore::finish_thread(std::size_t partition_index, Consumer& consumer) noexcept {
-  consumer.drop_handler();
+  consumer.end();
   try {
     if (options_.on_thread_stop) options_.on_thread_stop(partition_index);
   } catch (...) {
@@ -97,6 +98,14 @@ void BufferCore::finish_thread(std::size_t partition_index, Consumer& consumer) 
   const std::lock_guard lock(life_mutex_);
   ++ended_;
   life_changed_.notify_all();
+  if (&consumer == &this->consumer(partition_index)) return;
+  // Nobody joins a consumer that was replaced, or was not needed, before close: it goes by itself.
+  const auto own = std::find_if(threads_.begin(), threads_.end(), [](const std::thread& thread) {
+    return thread.get_id() == std::this_thread::get_id();
+  });
+  if (own == threads_.end()) return;
+  own->detach();
+  threads_.erase(own);
 }
 
 void BufferCore::report_start(std::exception_ptr failure) noexcept {

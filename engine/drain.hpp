@@ -24,7 +24,7 @@ namespace databuffer::detail {
 class Drain {
  public:
   /// `weigh`: null where there are no limits by weight.
-  Drain(Lane& lane, const FlushRequests& requests, const Weigh* weigh);
+  Drain(Lane& lane, const FlushRequests& requests, const Weigh* weigh = nullptr);
 
   /// A new producer. Threads: one at a time (the seat mutex); may throw std::bad_alloc.
   void add(Slot& slot);

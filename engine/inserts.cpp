@@ -224,6 +224,8 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
       call.exception = prepared.exception;
       return call.exception == nullptr;
     case PushResult::kPaused:
+      // An item's own constructor inserts while shrink() moves it: it would wait for itself.
+      if (RoleFrame::holds_a_turn_of(*this)) return call.end(InsertStatus::kFull);
       sched_yield();  // For some microseconds: shrink().
       return true;
     case PushResult::kClosed:
@@ -333,10 +335,7 @@ bool BufferCore::wait_for_room(InsertCall& call) {
       emit(event);
     }
     // A full partition has a batch due: no need to sleep out a nap.
-    for (const auto& partition : partitions_) {
-      if (options_.weigh) partition->weight_gate.demand_flush();
-      partition->doorbell.ring();
-    }
+    for (const auto& partition : partitions_) partition->doorbell.ring();
   }
   const auto has_room = [&] {
     if (call.partition_index != kAnyPartition) {
@@ -350,9 +349,20 @@ bool BufferCore::wait_for_room(InsertCall& call) {
     if (steady_clock().now() >= *call.deadline) {
       return call.end(InsertStatus::kTimedOut);
     }
+    if (options_.weigh) demand_flush(call);
     waiter.wait_until(*call.deadline);
   }
   return true;
+}
+
+// By weight a partition can be too full for one item and yet have no batch due. Each time anew: what
+// a batch removes may not be enough.
+void BufferCore::demand_flush(const InsertCall& call) noexcept {
+  for (const auto& partition : partitions_) {
+    if (call.partition_index != kAnyPartition && call.partition_index != partition->index) continue;
+    partition->weight_gate.demand_flush();
+    partition->doorbell.ring();
+  }
 }
 
 // Makes room for one item of this weight. Returns false where it cannot: somebody else has the turn

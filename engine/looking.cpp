@@ -49,7 +49,7 @@ void BufferCore::take(std::size_t partition_index, Cargo& cargo) {
 
 std::size_t BufferCore::size() const noexcept {
   std::size_t pending = 0;
-  for (const auto& partition : partitions_) pending += partition->pending();
+  for (const auto& partition : partitions_) pending += partition->size();
   return pending;
 }
 
@@ -63,7 +63,7 @@ std::vector<PartitionInfo> BufferCore::info() const {
     info.name = partition->name;
     info.capacity = partition->capacity;
     info.ledger = partition->ledger();
-    info.size = info.ledger.pending;
+    info.size = partition->size();
     info.in_flight = info.ledger.in_flight;
     info.producer_slots = partition->drain.slot_count();
     // relaxed: see ItemCounts.
@@ -98,6 +98,23 @@ void BufferCore::shrink() {
   }
 }
 
+// Several partitions may be shrunk at once: the last one lets the producers in again.
+void BufferCore::begin_pause() noexcept {
+  {
+    const std::lock_guard lock(pause_mutex_);
+    // seq_cst: as every change of `attention`.
+    if (pauses_++ == 0) attention.fetch_or(kShrinking, std::memory_order_seq_cst);
+  }
+  heavy_fence();
+}
+
+void BufferCore::end_pause() noexcept {
+  const std::lock_guard lock(pause_mutex_);
+  // seq_cst: as every change of `attention`; as a release it pairs with [P2]: who is let in finds
+  // the new queue.
+  if (--pauses_ == 0) attention.fetch_and(~kShrinking, std::memory_order_seq_cst);
+}
+
 // Producers are kept out for the exchange, in the way close keeps them out for good: `attention`
 // [C1], heavy fence, marks. They come back by themselves (PushResult::kPaused).
 void BufferCore::shrink_partition(Partition& partition) {
@@ -105,11 +122,8 @@ void BufferCore::shrink_partition(Partition& partition) {
   const Turn::Holder holder(partition.turn, *this);
   partition.drain.stage_all();
   struct Pause {
-    explicit Pause(BufferCore& core) : buffer(core) {
-      buffer.attention.fetch_or(kShrinking, std::memory_order_seq_cst);
-      heavy_fence();
-    }
-    ~Pause() { buffer.attention.fetch_and(~kShrinking, std::memory_order_seq_cst); }
+    explicit Pause(BufferCore& core) : buffer(core) { buffer.begin_pause(); }
+    ~Pause() { buffer.end_pause(); }
     BufferCore& buffer;
   };
   const TimePoint patience = wait_deadline(kShrinkPatience);

@@ -61,6 +61,16 @@ struct Partition {
     return static_cast<std::size_t>(drain.inserted() - removed);
   }
 
+  /// Items waiting, to be shown: at most as many as there were at the end of the call. pending(), held
+  /// up half way, also counts those that came and went meanwhile, far above the capacity; it must,
+  /// for its callers may not miss one.
+  [[nodiscard]] std::size_t size() const noexcept {
+    const std::uint64_t inserted = drain.inserted();
+    // acquire: as in pending(), and after the line above: what it saw may be gone by now.
+    const std::uint64_t removed = counts.removed.load(std::memory_order_acquire);
+    return inserted > removed ? static_cast<std::size_t>(inserted - removed) : 0;
+  }
+
   /// What left the pending items. Requires the turn. RoomBell::ring() must follow.
   void remove(const Drain::Taken& taken) noexcept {
     // release: pairs with pending(). The turn's holder is the only writer.

@@ -29,6 +29,7 @@ class RoleFrame {
   [[nodiscard]] static bool works_for(const Core& core) noexcept;
   [[nodiscard]] static bool has(const Core& core, Role role) noexcept;
   [[nodiscard]] static bool holds(const Turn& turn) noexcept;
+  [[nodiscard]] static bool holds_a_turn_of(const Core& core) noexcept;
 
  private:
   RoleFrame(const Core& core, Role role, const Turn* turn) noexcept;

@@ -5,8 +5,7 @@
 
 namespace databuffer {
 
-Supervisor::Supervisor(std::string name, Duration stop_timeout)
-    : name_(std::move(name)), stop_timeout_(stop_timeout) {
+void Supervisor::check_options() const {
   if (name_.empty()) throw OptionsError("name", "\"\"", "must not be empty");
   if (stop_timeout_ < Duration::zero()) {
     throw OptionsError("stop_timeout", std::to_string(stop_timeout_.count()) + " ns",
@@ -19,7 +18,7 @@ Supervisor::~Supervisor() {
   while (!members_.empty()) members_.pop_back();  // The last started goes first, here too.
 }
 
-std::vector<Supervisor::Stopped> Supervisor::stop(Duration timeout) {
+std::vector<Supervisor::Stopped> Supervisor::stop_within(Duration timeout) {
   const TimePoint deadline = deadline_after(steady_clock().now(), timeout);
   std::vector<Stopped> stopped;
   stopped.reserve(members_.size());

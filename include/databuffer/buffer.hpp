@@ -73,14 +73,15 @@ class Buffer {
   /// On a consumer thread of this buffer it never waits.
   ///
   /// Returns     see InsertStatus. Unless it is kAccepted or kDropped, `item` is untouched.
-  /// Throws      what copying an lvalue throws; then nothing was inserted.
+  /// Throws      what copying an lvalue, Options::weigh or the key's hash throws; then nothing was
+  ///             inserted, and `item` is untouched.
   /// Visibility  what the caller did before is visible to the handler.
   /// Cost        accepted without waiting: a queue insert and two stores to memory only this thread
   ///             writes; one system call only if it completes a batch for a sleeping consumer.
-  InsertStatus insert(T&& item) noexcept { return inserter().insert(item, {}, true); }
+  InsertStatus insert(T&& item) { return inserter().insert(item, {}, true); }
   InsertStatus insert(const T& item) { return insert(T(item)); }
   template <class Rep, class Period>
-  InsertStatus insert(T&& item, std::chrono::duration<Rep, Period> timeout) noexcept {
+  InsertStatus insert(T&& item, std::chrono::duration<Rep, Period> timeout) {
     return inserter().insert(item, saturate(timeout), true);
   }
   template <class Rep, class Period>
@@ -89,7 +90,7 @@ class Buffer {
   }
 
   /// As insert, but never waits: where it would have to, it answers kFull.
-  [[nodiscard]] InsertStatus try_insert(T&& item) noexcept {
+  [[nodiscard]] InsertStatus try_insert(T&& item) {
     return inserter().insert(item, {}, false);
   }
   [[nodiscard]] InsertStatus try_insert(const T& item) { return try_insert(T(item)); }
@@ -97,7 +98,7 @@ class Buffer {
   /// As insert, into the partition that belongs to `key`: items of one key keep their order.
   /// The partition is `std::hash<Key>` of the key, mixed, modulo `partitions`.
   template <class Key>
-  InsertStatus insert_keyed(const Key& key, T&& item) noexcept {
+  InsertStatus insert_keyed(const Key& key, T&& item) {
     return inserter().insert_keyed(std::hash<Key>{}(key), item, {});
   }
   template <class Key>
@@ -106,7 +107,7 @@ class Buffer {
   }
   template <class Key, class Rep, class Period>
   InsertStatus insert_keyed(const Key& key, T&& item,
-                            std::chrono::duration<Rep, Period> timeout) noexcept {
+                            std::chrono::duration<Rep, Period> timeout) {
     return inserter().insert_keyed(std::hash<Key>{}(key), item, saturate(timeout));
   }
 
@@ -118,12 +119,12 @@ class Buffer {
   /// Returns     how many went in, from the front; the others are untouched.
   /// Throws      what the range or a copy throws; the items before it are in.
   template <std::ranges::input_range R>
-  requires std::constructible_from<T, std::ranges::range_reference_t<R>> InsertBatchResult
+  requires std::constructible_from<T, detail::OfferedItem<R>> InsertBatchResult
   insert_batch(R&& items) {
     return inserter().insert_range(std::forward<R>(items), {});
   }
   template <std::ranges::input_range R, class Rep, class Period>
-  requires std::constructible_from<T, std::ranges::range_reference_t<R>> InsertBatchResult
+  requires std::constructible_from<T, detail::OfferedItem<R>> InsertBatchResult
   insert_batch(R&& items, std::chrono::duration<Rep, Period> timeout) {
     return inserter().insert_range(std::forward<R>(items), saturate(timeout));
   }

@@ -130,10 +130,10 @@ struct Options {
   /// An item's weight, always the same for the same item: `[](const Event& event) { return … }`.
   /// Needed exactly when a limit by weight is set. Called for each item at insert, where an
   /// exception refuses the item, and again when batches are cut.
-  detail::Weigh weigh;
+  detail::Weigh weigh{};
 
   /// What is done about a batch whose handler asks for a retry.
-  Retry retry;
+  Retry retry{};
 
   /// What is done about an overdue handler.
   OnOverdue on_overdue = OnOverdue::kReport;

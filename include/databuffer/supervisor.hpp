@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -29,7 +30,12 @@ class StartError : public std::runtime_error {
 class Supervisor {
  public:
   /// `stop_timeout`: how long the destructor may take for all buffers together.
-  explicit Supervisor(std::string name, Duration stop_timeout = std::chrono::seconds{60});
+  explicit Supervisor(std::string name) : Supervisor(std::move(name), std::chrono::seconds{60}) {}
+  template <class Rep, class Period>
+  Supervisor(std::string name, std::chrono::duration<Rep, Period> stop_timeout)
+      : name_(std::move(name)), stop_timeout_(saturate(stop_timeout)) {
+    check_options();
+  }
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
@@ -67,7 +73,10 @@ class Supervisor {
 
   /// Closes every buffer, the last started first, all within `timeout`: what one leaves of it is
   /// the next one's. Returns a report for each, in the order of closing. May be called again.
-  std::vector<Stopped> stop(Duration timeout);
+  template <class Rep, class Period>
+  std::vector<Stopped> stop(std::chrono::duration<Rep, Period> timeout) {
+    return stop_within(saturate(timeout));
+  }
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
@@ -100,7 +109,9 @@ class Supervisor {
     }
   }
 
+  void check_options() const;
   void check_name(const std::string& name) const;
+  std::vector<Stopped> stop_within(Duration timeout);
   [[noreturn]] void fail_start(const std::string& name);
 
   std::string name_;

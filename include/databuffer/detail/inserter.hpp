@@ -16,6 +16,18 @@
 
 namespace databuffer::detail {
 
+/// Whether a range's items may be moved from: an rvalue container is the caller's gift; a view only
+/// looks at somebody's items.
+template <class R>
+inline constexpr bool kGivesItems =
+    !std::is_lvalue_reference_v<R> && !std::ranges::view<std::remove_cvref_t<R>> &&
+    !std::ranges::borrowed_range<R>;
+
+/// What an item of T is constructed from.
+template <class R>
+using OfferedItem = std::conditional_t<kGivesItems<R>, std::ranges::range_rvalue_reference_t<R>,
+                                       std::ranges::range_reference_t<R>>;
+
 /// The hot path: what an insert does on its own thread, inlined. Everything rare is Core::insert.
 ///
 /// Per item it reads the seat, its slot, `attention` and `watch`, and writes the slot, the seat and
@@ -25,7 +37,7 @@ class Inserter {
  public:
   explicit Inserter(Core& core) noexcept : core_(&core) {}
 
-  InsertStatus insert(T& item, Timeout timeout, bool may_wait) noexcept {
+  InsertStatus insert(T& item, Timeout timeout, bool may_wait) {
     if (Seat* const seat = core_->find_seat(); seat != nullptr) [[likely]] {
       Slot& slot = *seat->cursor;
       if (try_push(slot, item)) [[likely]] {
@@ -38,7 +50,7 @@ class Inserter {
     return insert_slowly(kAnyPartition, item, timeout, may_wait);
   }
 
-  InsertStatus insert_keyed(std::size_t hash, T& item, Timeout timeout) noexcept {
+  InsertStatus insert_keyed(std::size_t hash, T& item, Timeout timeout) {
     const std::size_t partition_index = partition_of(hash, core_->options().partitions);
     if (Seat* const seat = core_->find_seat(); seat != nullptr) [[likely]] {
       if (try_push(*seat->slots[partition_index], item)) [[likely]]
@@ -49,11 +61,7 @@ class Inserter {
 
   template <class R>
   InsertBatchResult insert_range(R&& items, Timeout timeout) {
-    // An rvalue container is the caller's gift; a view only looks at somebody's items.
-    constexpr bool kMayMove = !std::is_lvalue_reference_v<R> &&
-                              !std::ranges::view<std::remove_cvref_t<R>> &&
-                              !std::ranges::borrowed_range<R>;
-    if constexpr (kMayMove) {
+    if constexpr (kGivesItems<R>) {
       return insert_iterators(std::make_move_iterator(std::ranges::begin(items)),
                               std::make_move_iterator(std::ranges::end(items)), count_of(items),
                               timeout);
@@ -89,11 +97,12 @@ class Inserter {
     // [P1] relaxed: ordered before [P2] by the fence pair, and nothing is published by it.
     slot.word.store(word | Slot::kInside, std::memory_order_relaxed);
     light_fence();
-    // [P2] relaxed: likewise.
-    if (core_->attention.load(std::memory_order_relaxed) != 0 ||
+    // [P2] acquire: pairs with the end of shrink(), which has exchanged the slot's queue; ordered
+    // after [P1] by the fence pair.
+    if (core_->attention.load(std::memory_order_acquire) != 0 ||
         !static_cast<LaneSlot<T>&>(slot).push(std::move(item))) [[unlikely]] {
-      // relaxed: takes the mark back; there is nothing new to see.
-      slot.word.store(word, std::memory_order_relaxed);
+      // release: takes the mark back; who sees it gone may exchange the queue.
+      slot.word.store(word, std::memory_order_release);
       return false;
     }
     // [P3] release: whoever reads the new count finds the item in the queue.
@@ -106,7 +115,7 @@ class Inserter {
   }
 
   [[gnu::noinline]] InsertStatus insert_slowly(std::size_t partition_index, T& item,
-                                               Timeout timeout, bool may_wait) noexcept {
+                                               Timeout timeout, bool may_wait) {
     ItemSource<T> source(item);
     return core_->insert(partition_index, source, 1, timeout, may_wait).status;
   }
@@ -138,7 +147,8 @@ std::vector<T> dump(Core& core) {
   for (std::size_t index = 0; index < core.options().partitions; ++index) {
     core.inspect(index, [&copies](Cargo& cargo) {
       const T* const items = static_cast<const T*>(cargo.data());
-      copies.insert(copies.end(), items, items + cargo.size());
+      // One by one: vector::insert would need an assignment, too.
+      for (std::size_t at = 0; at < cargo.size(); ++at) copies.push_back(items[at]);
     });
   }
   return copies;

@@ -1,0 +1,16 @@
+// Misuse: a handler that does not take a batch.
+// Message: FlushHandler
+#include <span>
+#include <vector>
+
+#include "databuffer/databuffer.hpp"
+
+#ifdef DATABUFFER_MISUSE
+using Batch = const std::vector<int>&;
+#else
+using Batch = std::span<int>;
+#endif
+
+void run() {
+  const databuffer::Buffer<int> buffer{{.name = "events"}, [](Batch) {}};
+}

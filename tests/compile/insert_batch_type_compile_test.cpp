@@ -1,0 +1,16 @@
+// Misuse: insert_batch() of a range whose elements do not make items.
+// Message: constructible_from
+#include <string>
+#include <vector>
+
+#include "databuffer/databuffer.hpp"
+
+#ifdef DATABUFFER_MISUSE
+using Range = std::vector<int*>;
+#else
+using Range = std::vector<const char*>;
+#endif
+
+databuffer::InsertBatchResult insert(databuffer::Buffer<std::string>& buffer, const Range& range) {
+  return buffer.insert_batch(range);
+}

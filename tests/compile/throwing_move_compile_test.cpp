@@ -1,0 +1,16 @@
+// Misuse: an item whose move constructor may throw could be lost half way.
+// Message: the item type must be movable and destructible without throwing
+#include "databuffer/databuffer.hpp"
+
+#ifdef DATABUFFER_MISUSE
+constexpr bool kIsNothrow = false;
+#else
+constexpr bool kIsNothrow = true;
+#endif
+
+struct Item {
+  Item() = default;
+  Item(Item&&) noexcept(kIsNothrow) {}
+};
+
+void insert(databuffer::Buffer<Item>& buffer) { buffer.insert(Item{}); }

@@ -1,0 +1,100 @@
+// Sinks that do not return, and memory that is bounded in bytes, not only in lines.
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ingest/child.hpp"
+#include "ingest/temporary_folder.hpp"
+#include "support/sanitizers.hpp"
+#include "tools/databuffer/ingest.hpp"
+
+namespace databuffer::ingest_tests {
+namespace {
+
+/// Stays in write() until told, whatever RunControl says: as a hung disk would.
+class HungSink final : public tools::Sink {
+ public:
+  void write(std::span<const tools::Line> /*lines*/) override {
+    is_in_write_ = true;
+    is_in_write_.notify_all();
+    is_released_.wait(false);
+  }
+  void finish() override {}
+
+  void wait_until_in_write() const { is_in_write_.wait(false); }
+  void release() {
+    is_released_ = true;
+    is_released_.notify_all();
+  }
+
+ private:
+  std::atomic<bool> is_in_write_{false};
+  std::atomic<bool> is_released_{false};
+};
+
+TEST_SUITE("stuck") {
+  // Goal: the summary adds up and comes soon, although a thread never returns.
+  // Method: the run in this process, with a sink of our own.
+  TEST_CASE("an abort does not wait for a sink that hangs, and says what is uncertain") {
+    const TemporaryFolder folder;
+    static tools::IngestSettings settings;  // what a stuck run uses stays for ever
+    settings.inputs = {folder.write("input", "a\nb\nc\nd\ne\n")};
+    settings.is_quiet = true;
+    settings.buffer.name = "stuck";
+    settings.buffer.max_size = 2;
+    settings.buffer.close_timeout = kForever;
+    static tools::RunControl control;
+    static tools::Console console("test: ");
+    static std::unique_ptr<tools::Ingest> ingest;
+    ingest = std::make_unique<tools::Ingest>(settings, control, console);
+    auto owned_sink = std::make_unique<HungSink>();
+    HungSink& sink = *owned_sink;
+    ingest->use_sink(std::move(owned_sink));
+
+    std::thread user([&sink] {
+      sink.wait_until_in_write();
+      control.stop_for_signal(SIGTERM);
+      control.stop_for_signal(SIGINT);
+    });
+    const Clock::time_point started = Clock::now();
+    const tools::Summary summary = ingest->run();
+    CHECK(Clock::now() - started < std::chrono::seconds{support::kHasSanitizer ? 30 : 10});
+    user.join();
+
+    CHECK(ingest->is_stuck());
+    CHECK(summary.exit_code() == 130);
+    CHECK(summary.flushed == 0);
+    CHECK(summary.uncertain == 2);
+    CHECK(summary.lines == summary.accepted + summary.not_accepted);
+    CHECK(summary.accepted == summary.flushed + summary.failed + summary.dropped);
+    CHECK(contains(tools::losses(summary).at(0), "2 of the failed were being written"));
+    sink.release();
+  }
+
+  // Goal: a capacity of millions of lines does not mean gigabytes.
+  TEST_CASE("--memory bounds the text in memory, and waits for no batch that cannot fill") {
+    const TemporaryFolder folder;
+    std::string text;
+    for (int number = 0; number < 60; ++number) text += std::string(1'000'000, 'x') + "\n";
+    const std::string input = folder.write("input", text);
+    const Outcome outcome = run({"ingest", input, "--sink", "null", "--memory", "4Mi", "--max-size",
+                                 "1M", "--flush-interval", "forever", "--json", "-"});
+    CHECK(outcome.exit_code == 0);
+    const nlohmann::json summary = summary_of(outcome);
+    CHECK(summary.at("flushed") == 60);
+    CHECK(summary.at("batches").get<int>() > 5);
+    if (!support::kHasSanitizer) CHECK(outcome.peak_kilobytes < 40'000);
+  }
+}
+
+}  // namespace
+}  // namespace databuffer::ingest_tests

@@ -1,0 +1,191 @@
+// Goal: a forked child's copy of a buffer is inert: every call answers at once, nothing is delivered
+// twice, and the parent does not notice.
+// Method: fork again and again while threads insert, flush, look and listen. The child says by its
+// exit code what went wrong; a hang ends it by SIGALRM.
+
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "databuffer/databuffer.hpp"
+#include "stress/random.hpp"
+#include "stress/threads.hpp"
+#include "stress/witness.hpp"
+#include "support/print.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using databuffer::Buffer;
+using databuffer::CallStatus;
+using databuffer::EventSet;
+using databuffer::FlushContext;
+using databuffer::InsertStatus;
+using databuffer::Options;
+using databuffer::stress::Crew;
+using databuffer::stress::Item;
+using databuffer::stress::scaled;
+using databuffer::stress::Witness;
+
+constexpr unsigned kChildSeconds = 60;
+constexpr std::uint32_t kMostItems = 2'000'000;  // of one producer
+
+/// A number that parent and children share.
+class SharedCount {
+ public:
+  SharedCount()
+      : count_(new (mmap(nullptr, sizeof(*count_), PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0)) std::atomic<int>(0)) {}
+  ~SharedCount() { munmap(count_, sizeof(*count_)); }
+  SharedCount(const SharedCount&) = delete;
+  SharedCount& operator=(const SharedCount&) = delete;
+  std::atomic<int>& operator*() const noexcept { return *count_; }
+
+ private:
+  std::atomic<int>* count_;
+};
+
+/// Runs `body` in a child; returns its exit code, or minus the signal that ended it.
+template <class Body>
+int run_child(Body body) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(kChildSeconds);
+    _exit(body());
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child) return 255;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/// Every call on the copy in a child. Returns 0, or the number of the call that answered wrongly.
+int call_everything(Buffer<Item>& buffer) {
+  if (buffer.insert(Item{}) != InsertStatus::kClosed) return 1;
+  if (buffer.insert(Item{}, databuffer::kForever) != InsertStatus::kClosed) return 2;
+  if (buffer.try_insert(Item{}) != InsertStatus::kClosed) return 3;
+  if (buffer.insert_keyed(7, Item{}) != InsertStatus::kClosed) return 4;
+  const auto batch = buffer.insert_batch(std::vector<Item>(5));
+  if (batch.status != InsertStatus::kClosed || batch.accepted != 0) return 5;
+  buffer.flush();
+  for (const auto& report : buffer.sync_flush(databuffer::kForever)) {
+    if (report.status != CallStatus::kClosed) return 6;
+  }
+  static_cast<void>(buffer.size());
+  static_cast<void>(buffer.ledger());
+  if (buffer.info().size() != buffer.options().partitions) return 7;
+  if (!buffer.dump().empty() || !buffer.take().empty()) return 8;
+  buffer.shrink();
+  if (buffer.telemetry().attach("child", EventSet::all(), [](const auto&) {})) return 9;
+  if (buffer.telemetry().detach("stays")) return 10;
+  if (buffer.close(databuffer::kForever).status != CallStatus::kClosed) return 11;
+  return 0;
+}
+
+/// A buffer of the child's own, without threads, which a sanitizer does not allow it.
+int use_new_buffer() {
+  int handled = 0;
+  Options options{.name = "child", .max_size = 2};
+  options.threading = databuffer::Threading::kManual;
+  Buffer<Item> buffer(std::move(options),
+                      [&](std::span<Item> items) { handled += static_cast<int>(items.size()); });
+  for (int item = 0; item < 5; ++item) {
+    if (buffer.insert(Item{}) != InsertStatus::kAccepted) return 20;
+  }
+  if (buffer.close().status != CallStatus::kDone) return 21;
+  return handled == 5 ? 0 : 22;
+}
+
+}  // namespace
+
+TEST_SUITE("fork") {
+  TEST_CASE("forking in the middle of anything leaves an inert copy and an untouched parent") {  // L6, L7
+    constexpr std::size_t kProducers = 3;
+    const pid_t parent = getpid();
+    const SharedCount delivered_by_children;
+    Witness witness(kProducers, 2, kMostItems);
+    std::atomic<bool> is_over{false};
+    auto buffer = std::make_unique<Buffer<Item>>(
+        Options{.name = "forked", .partitions = 2, .max_size = 20},
+        [&](std::span<Item> items, const FlushContext& context) {
+          if (getpid() != parent) ++*delivered_by_children;
+          witness.saw(context.partition_index, items);
+          witness.ended(items);
+        });
+    buffer->telemetry().attach("stays", EventSet::all(), [](const databuffer::TelemetryEvent&) {});
+    Crew crew;
+    crew.add(kProducers, [&](std::size_t producer) {
+      for (std::uint32_t sequence = 0; sequence < kMostItems && !is_over; ++sequence) {
+        const Item item{static_cast<std::uint32_t>(producer), sequence};
+        if (buffer->insert(item, databuffer::kForever) != InsertStatus::kAccepted) {
+          witness.findings().add("refused");
+        }
+        witness.took(item);
+        if (sequence % 64 == 0) std::this_thread::sleep_for(50us);
+      }
+    });
+    crew.add([&] {
+      while (!is_over) {
+        static_cast<void>(buffer->sync_flush(1ms));
+        static_cast<void>(buffer->info());
+        static_cast<void>(buffer->dump());
+        buffer->telemetry().attach("meddles", EventSet::all(), [](const auto&) {});
+        buffer->telemetry().detach("meddles");
+        buffer->shrink();
+      }
+    });
+    const std::size_t forks = scaled(120);
+    for (std::size_t index = 0; index < forks; ++index) {
+      const int code = run_child([&] {
+        if (const int wrong = call_everything(*buffer); wrong != 0) return wrong;
+        if (const int wrong = use_new_buffer(); wrong != 0) return wrong;
+        buffer.reset();  // joins nothing
+        return 0;
+      });
+      REQUIRE(code == 0);
+    }
+    is_over = true;
+    crew.join();
+    CHECK(buffer->close(databuffer::kForever).status == CallStatus::kDone);
+    CHECK(buffer->ledger().balances());
+    CHECK(buffer->ledger().flushed == witness.taken_items());
+    CHECK(witness.verdict() == "");
+    CHECK(*delivered_by_children == 0);
+    MESSAGE(forks << " forks during " << witness.taken_items() << " items");
+  }
+
+  TEST_CASE("a handler may fork: what returns in the child delivers nothing, and ends") {
+    const pid_t parent = getpid();
+    const SharedCount delivered_by_children;
+    std::atomic<pid_t> child{0};
+    std::atomic<int> handled{0};
+    Buffer<Item> buffer({.name = "forks", .max_size = 1}, [&](std::span<Item> items) {
+      if (getpid() != parent) ++*delivered_by_children;
+      ++handled;
+      if (items[0].sequence != 5) return;
+      std::fflush(nullptr);
+      const pid_t forked = fork();
+      if (forked == 0) alarm(kChildSeconds);
+      if (forked != 0) child = forked;
+    });
+    for (std::uint32_t sequence = 0; sequence < 20; ++sequence) {
+      REQUIRE(buffer.insert(Item{0, sequence}) == InsertStatus::kAccepted);
+    }
+    CHECK(buffer.close(databuffer::kForever).status == CallStatus::kDone);
+    CHECK(handled == 20);
+    REQUIRE(child > 0);
+    int status = 0;
+    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status));
+    CHECK(*delivered_by_children == 0);
+  }
+}

@@ -1,0 +1,211 @@
+// Goal: handlers may throw anything, hang for a while and be overdue; the consumer lives on, and
+// whatever the handler did not do goes to on_drop.
+// Method: handlers that fail at random, or block until told, on real threads with short timeouts.
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <fstream>
+#include <latch>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "databuffer/databuffer.hpp"
+#include "stress/random.hpp"
+#include "stress/threads.hpp"
+#include "stress/witness.hpp"
+#include "support/print.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using databuffer::Buffer;
+using databuffer::CallStatus;
+using databuffer::DropReason;
+using databuffer::Event;
+using databuffer::FlushContext;
+using databuffer::InsertStatus;
+using databuffer::OnOverdue;
+using databuffer::Options;
+using databuffer::PartitionInfo;
+using databuffer::TelemetryEvent;
+using databuffer::stress::Crew;
+using databuffer::stress::DropCounts;
+using databuffer::stress::eventually;
+using databuffer::stress::Item;
+using databuffer::stress::Random;
+using databuffer::stress::scaled;
+using databuffer::stress::Witness;
+
+struct MuteException : std::exception {
+  [[nodiscard]] const char* what() const noexcept override { return ""; }
+};
+
+void throw_anything(Random& random) {
+  switch (random.number(0, 4)) {
+    case 0:
+      throw std::runtime_error("no");
+    case 1:
+      throw 7;
+    case 2:
+      throw MuteException();
+    case 3:
+      throw std::string("no");
+    default:
+      return;
+  }
+}
+
+std::size_t lines_of(const char* path) {
+  std::ifstream file(path);
+  std::size_t lines = 0;
+  for (std::string line; std::getline(file, line);) ++lines;
+  return lines;
+}
+
+}  // namespace
+
+TEST_SUITE("handler failure") {
+  TEST_CASE("a handler that throws anything at random loses nothing, and keeps being called") {  // H1
+    Random random = databuffer::stress::printed_random();
+    constexpr std::size_t kProducers = 4;
+    constexpr std::size_t kPartitions = 2;
+    const std::uint32_t items = scaled(40'000);
+    Witness witness(kProducers, kPartitions, items);
+    DropCounts drops;
+    std::vector<Random> handler_random;
+    for (std::size_t index = 0; index < kPartitions; ++index) handler_random.emplace_back(random.seed());
+    Options options{.name = "throws", .partitions = kPartitions, .max_size = 13};
+    options.on_drop = [&](std::span<Item> dropped, const databuffer::DropInfo& info) {
+      drops.add(info.reason, dropped.size());
+      witness.ended(dropped);
+    };
+    Buffer<Item> buffer(std::move(options), [&](std::span<Item> batch, const FlushContext& context) {
+      witness.saw(context.partition_index, batch);
+      throw_anything(handler_random[context.partition_index]);
+      witness.ended(batch);
+    });
+    Crew producers;
+    producers.add(kProducers, [&](std::size_t producer) {
+      for (std::uint32_t sequence = 0; sequence < items; ++sequence) {
+        const Item item{static_cast<std::uint32_t>(producer), sequence};
+        if (buffer.insert(item, databuffer::kForever) != InsertStatus::kAccepted) {
+          witness.findings().add("refused");
+        }
+        witness.took(item);
+      }
+    });
+    producers.join();
+    CHECK(buffer.close(databuffer::kForever).status == CallStatus::kDone);
+    CHECK(witness.verdict() == "");
+    const databuffer::Ledger ledger = buffer.ledger();
+    CHECK(ledger.balances());
+    CHECK(ledger.failed > 0);
+    CHECK(ledger.flushed > 0);
+    CHECK(ledger.failed == drops.of(DropReason::kFailed));
+    CHECK(ledger.failed + ledger.flushed == kProducers * items);
+  }
+
+  TEST_CASE("each overdue call is reported once, and only its own stop token is set") {  // H2
+    std::atomic<std::uint64_t> reports{0};
+    std::atomic<std::uint64_t> wrong_tokens{0};
+    std::atomic<std::uint64_t> calls{0};
+    Buffer<Item> buffer({.name = "overdue", .max_size = 1, .flush_timeout = 5ms},
+                        [&](std::span<Item> batch, const FlushContext& context) {
+                          ++calls;
+                          if (context.stop_token.stop_requested()) ++wrong_tokens;
+                          if (batch[0].sequence % 2 == 0) return;
+                          // Until the watch says so: without it the watchdog ends this test.
+                          while (!context.stop_token.stop_requested()) sched_yield();
+                          // Long enough for a second report, were there one.
+                          std::this_thread::sleep_for(15ms);
+                        });
+    buffer.telemetry().attach("count", Event::kOverdue, [&](const TelemetryEvent& event) {
+      if (event.size == 1 && event.duration >= 5ms) ++reports;
+    });
+    // The handlers of even items may be overdue as well on a busy machine, hence "at least".
+    constexpr std::uint32_t kItems = 40;
+    for (std::uint32_t sequence = 0; sequence < kItems; ++sequence) {
+      REQUIRE(buffer.insert(Item{0, sequence}, databuffer::kForever) == InsertStatus::kAccepted);
+    }
+    CHECK(buffer.close(databuffer::kForever).status == CallStatus::kDone);
+    CHECK(calls == kItems);
+    CHECK(reports >= kItems / 2);
+    CHECK(reports <= kItems);
+    CHECK(buffer.info()[0].overdue_batches == reports);
+    CHECK(wrong_tokens == 0);
+  }
+
+  TEST_CASE("info() shows an overdue call while it lasts") {
+    std::latch may_return{1};
+    Buffer<Item> buffer({.name = "shown", .max_size = 1, .flush_timeout = 5ms},
+                        [&](std::span<Item>) { may_return.wait(); });
+    REQUIRE(buffer.insert(Item{}) == InsertStatus::kAccepted);
+    CHECK(eventually([&] { return buffer.info()[0].is_overdue; }));
+    const PartitionInfo info = buffer.info()[0];
+    CHECK(info.is_flushing);
+    CHECK(info.flushing_for >= 5ms);
+    CHECK(info.overdue_batches == 1);
+    CHECK(info.in_flight == 1);
+    may_return.count_down();
+    CHECK(buffer.sync_flush()[0].status == CallStatus::kDone);
+    CHECK_FALSE(buffer.info()[0].is_flushing);
+    CHECK_FALSE(buffer.info()[0].is_overdue);
+  }
+
+  TEST_CASE("a replaced consumer's partition goes on, and its late result still counts") {
+    std::latch may_return{1};
+    std::atomic<std::uint64_t> handled{0};
+    Options options{.name = "replaced", .max_size = 1, .flush_timeout = 5ms};
+    options.on_overdue = OnOverdue::kReplace;
+    Buffer<Item> buffer(std::move(options), [&](std::span<Item> batch) {
+      if (batch[0].sequence == 0) may_return.wait();
+      ++handled;
+    });
+    REQUIRE(buffer.insert(Item{0, 0}) == InsertStatus::kAccepted);
+    for (std::uint32_t sequence = 1; sequence <= 100; ++sequence) {
+      REQUIRE(buffer.insert(Item{0, sequence}, databuffer::kForever) == InsertStatus::kAccepted);
+    }
+    CHECK(eventually([&] { return handled == 100; }));
+    CHECK(buffer.info()[0].abandoned == 1);
+    CHECK(buffer.sync_flush(20ms)[0].status == CallStatus::kTimedOut);  // the stuck batch is covered
+    CHECK(buffer.ledger().in_flight == 1);
+    may_return.count_down();
+    CHECK(buffer.sync_flush()[0].status == CallStatus::kDone);
+    CHECK(buffer.ledger().flushed == 101);
+    CHECK(eventually([&] { return buffer.info()[0].abandoned == 0; }));
+    CHECK(buffer.close().status == CallStatus::kDone);
+  }
+
+  TEST_CASE("consumers that are replaced again and again leave no threads and no stacks behind") {
+    const std::uint32_t replacements = 60;
+    Options options{.name = "again", .max_size = 1, .flush_timeout = 1ms};
+    options.on_overdue = OnOverdue::kReplace;
+    options.max_abandoned = 2;
+    Buffer<Item> buffer(std::move(options), [&](std::span<Item>, const FlushContext& context) {
+      while (!context.stop_token.stop_requested()) sched_yield();
+      std::this_thread::sleep_for(3ms);
+    });
+    const auto insert_some = [&](std::uint32_t count) {
+      for (std::uint32_t item = 0; item < count; ++item) {
+        REQUIRE(buffer.insert(Item{}, databuffer::kForever) == InsertStatus::kAccepted);
+      }
+      REQUIRE(buffer.sync_flush()[0].status == CallStatus::kDone);
+      // One consumer and the watch.
+      REQUIRE(eventually([] { return databuffer::stress::tasks_named("again.").size() == 2; }));
+    };
+    insert_some(replacements);
+    // Each stack is a mapping of its own, and stays one until its thread is joined or detached.
+    const std::size_t mappings = lines_of("/proc/self/maps");
+    insert_some(replacements);
+    CHECK(lines_of("/proc/self/maps") < mappings + replacements / 2);
+    CHECK(buffer.close(databuffer::kForever).status == CallStatus::kDone);
+    CHECK(buffer.ledger().flushed == 2 * replacements);
+  }
+}

@@ -1,0 +1,163 @@
+// Goal: looking at a buffer and taking from it, in the middle of traffic, loses and doubles nothing.
+// Method: numbered items; each that was inserted is either handled or taken, once; no dump shows one
+// twice or out of order; shrinking disturbs nobody.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "databuffer/databuffer.hpp"
+#include "stress/random.hpp"
+#include "stress/threads.hpp"
+#include "stress/witness.hpp"
+#include "support/print.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using databuffer::Buffer;
+using databuffer::CallStatus;
+using databuffer::FlushContext;
+using databuffer::InsertStatus;
+using databuffer::Options;
+using databuffer::stress::Budget;
+using databuffer::stress::Crew;
+using databuffer::stress::eventually;
+using databuffer::stress::Findings;
+using databuffer::stress::Item;
+using databuffer::stress::Random;
+using databuffer::stress::Witness;
+
+constexpr std::uint32_t kMostItems = 300'000;  // of one producer
+
+/// Within one partition: each producer's items in order, so none of them twice.
+void check_order(const std::vector<Item>& items, std::size_t producers, const std::string& what,
+                 Findings& findings) {
+  std::vector<std::int64_t> last(producers, -1);
+  for (const Item& item : items) {
+    if (item.sequence <= last[item.producer]) findings.add(what + ": out of order");
+    last[item.producer] = item.sequence;
+  }
+}
+
+/// Traffic through one partition, while `meddle(buffer)` is called again and again by `meddlers`
+/// threads; every item must have its one end.
+template <class Meddle>
+void run_traffic(Options options, std::size_t producers, std::size_t meddlers, Witness& witness,
+                 Meddle meddle) {
+  const Budget budget(1500ms);
+  Buffer<Item> buffer(std::move(options), [&](std::span<Item> items, const FlushContext& context) {
+    witness.saw(context.partition_index, items);
+    witness.ended(items);
+  });
+  Crew crew;
+  crew.add(producers, [&](std::size_t producer) {
+    for (std::uint32_t sequence = 0; sequence < kMostItems && budget.is_left(); ++sequence) {
+      const Item item{static_cast<std::uint32_t>(producer), sequence};
+      if (buffer.insert(item, databuffer::kForever) != InsertStatus::kAccepted) {
+        witness.findings().add("refused");
+      }
+      witness.took(item);
+    }
+  });
+  Crew meddling;
+  meddling.add(meddlers, [&](std::size_t) {
+    while (budget.is_left()) meddle(buffer);
+  });
+  crew.join();
+  meddling.join();
+  const databuffer::CloseReport report = buffer.close(databuffer::kForever);
+  CHECK(report.status == CallStatus::kDone);
+  CHECK(report.ledger.balances());
+  CHECK(report.ledger.accepted == witness.taken_items());
+  CHECK(report.ledger.flushed + report.ledger.taken == witness.ended_items());
+  CHECK(witness.verdict() == "");
+  MESSAGE(report.ledger.flushed << " flushed, " << report.ledger.taken << " taken");
+}
+
+}  // namespace
+
+TEST_SUITE("inspection") {
+  TEST_CASE("dump shows each item once and in order, and takes none") {
+    constexpr std::size_t kProducers = 3;
+    Witness witness(kProducers, 1, kMostItems);
+    run_traffic({.name = "dump", .max_size = 100}, kProducers, 2, witness, [&](Buffer<Item>& buffer) {
+      check_order(buffer.dump(), kProducers, "dump", witness.findings());
+    });
+  }
+
+  TEST_CASE("take and flush share the items out, each to one of them") {
+    constexpr std::size_t kProducers = 3;
+    Witness witness(kProducers, 1, kMostItems);
+    run_traffic({.name = "take", .max_size = 100}, kProducers, 2, witness, [&](Buffer<Item>& buffer) {
+      const std::vector<Item> items = buffer.take();
+      check_order(items, kProducers, "take", witness.findings());
+      witness.ended(items);
+      std::this_thread::sleep_for(50us);
+    });
+  }
+
+  TEST_CASE("shrinking, from several threads and by itself, disturbs neither order nor number") {
+    constexpr std::size_t kProducers = 3;
+    Witness witness(kProducers, 3, kMostItems);
+    Options options{.name = "shrink", .partitions = 3, .max_size = 20};
+    options.auto_shrink = true;
+    run_traffic(std::move(options), kProducers, 2, witness, [&](Buffer<Item>& buffer) {
+      buffer.shrink();
+      static_cast<void>(buffer.dump());
+    });
+  }
+
+  TEST_CASE("take returns what its own thread inserted before, whatever others insert") {
+    const Budget budget(1s);
+    Buffer<Item> buffer({.name = "own", .max_size = 1 << 20, .flush_interval = 1h},
+                        [](std::span<Item>) {});
+    Crew crew;
+    crew.add(3, [&](std::size_t) {
+      while (budget.is_left()) {
+        buffer.insert(Item{1, 0}, databuffer::kForever);
+        if (buffer.size() > 100'000) std::this_thread::sleep_for(1ms);
+      }
+    });
+    std::uint64_t missed = 0;
+    for (std::uint32_t sequence = 0; budget.is_left(); ++sequence) {
+      REQUIRE(buffer.insert(Item{0, sequence}) == InsertStatus::kAccepted);
+      const std::vector<Item> items = buffer.take();
+      missed += std::none_of(items.begin(), items.end(), [&](const Item& item) {
+        return item.producer == 0 && item.sequence == sequence;
+      });
+    }
+    crew.join();
+    CHECK(missed == 0);
+  }
+
+  TEST_CASE("size is never negative nor far above the capacity, and 0 at the end") {  // M4
+    const Budget budget(1s);
+    constexpr std::size_t kProducers = 4;
+    constexpr std::size_t kCapacity = 1000;
+    constexpr std::size_t kUnasked = kCapacity / 64;  // of each producer: see Options::capacity
+    Buffer<Item> buffer({.name = "size", .max_size = 100, .capacity = kCapacity},
+                        [](std::span<Item>) {});
+    Crew crew;
+    crew.add(kProducers, [&](std::size_t) {
+      while (budget.is_left()) buffer.insert(Item{}, databuffer::kForever);
+    });
+    std::size_t largest = 0;
+    while (budget.is_left()) {
+      largest = std::max(largest, buffer.size());
+      const databuffer::Ledger ledger = buffer.ledger();
+      REQUIRE(ledger.accepted >= ledger.flushed + ledger.pending);
+    }
+    crew.join();
+    // Unsigned: a negative one would be enormous.
+    CHECK(largest <= kCapacity + kProducers * kUnasked);
+    static_cast<void>(buffer.sync_flush());
+    CHECK(buffer.size() == 0);
+  }
+}

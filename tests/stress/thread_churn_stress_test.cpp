@@ -1,0 +1,175 @@
+// Goal: threads and buffers come and go; slots stay few, and no item of a thread that has ended is
+// lost.
+// Method: very many threads, each of which inserts a little and ends; threads that use more buffers
+// than they remember; buffers that are destroyed under threads that have used them.
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "databuffer/databuffer.hpp"
+#include "stress/random.hpp"
+#include "stress/threads.hpp"
+#include "stress/witness.hpp"
+#include "support/print.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using databuffer::Buffer;
+using databuffer::CallStatus;
+using databuffer::FlushContext;
+using databuffer::InsertStatus;
+using databuffer::PartitionInfo;
+using databuffer::stress::Budget;
+using databuffer::stress::Crew;
+using databuffer::stress::Item;
+using databuffer::stress::Random;
+using databuffer::stress::scaled;
+using databuffer::stress::Witness;
+
+/// Inserts when its thread ends: before or after the buffer has taken the thread's slots back.
+struct Epilogue {
+  Buffer<Item>* buffer = nullptr;
+  Item item;
+  std::atomic<std::uint64_t>* accepted = nullptr;
+  ~Epilogue() {
+    if (buffer != nullptr && buffer->insert(item) == InsertStatus::kAccepted) ++*accepted;
+  }
+};
+
+}  // namespace
+
+TEST_SUITE("thread churn") {
+  TEST_CASE("100,000 short threads leave few slots and lose no item") {
+    constexpr std::size_t kAtOnce = 8;
+    constexpr std::size_t kPartitions = 3;
+    const std::uint32_t threads = scaled(100'000) / kAtOnce;  // one after the other, in each lane
+    Witness witness(kAtOnce, kPartitions, 2 * threads);
+    Buffer<Item> buffer({.name = "churn", .partitions = kPartitions, .max_size = 100},
+                        [&](std::span<Item> items, const FlushContext&) { witness.ended(items); });
+    Crew lanes;
+    lanes.add(kAtOnce, [&](std::size_t lane) {
+      for (std::uint32_t thread = 0; thread < threads; ++thread) {
+        std::thread([&] {
+          for (std::uint32_t offset = 0; offset < 2; ++offset) {
+            const Item item{static_cast<std::uint32_t>(lane), 2 * thread + offset};
+            if (buffer.insert(item, databuffer::kForever) == InsertStatus::kAccepted) {
+              witness.took(item);
+            }
+          }
+        }).join();
+      }
+    });
+    lanes.join();
+    CHECK(buffer.close(databuffer::kForever).status == CallStatus::kDone);
+    CHECK(witness.verdict() == "");
+    CHECK(buffer.ledger().flushed == 2 * kAtOnce * threads);
+    for (const PartitionInfo& info : buffer.info()) CHECK(info.producer_slots <= kAtOnce);
+  }
+
+  TEST_CASE("a thread may insert to its very end") {
+    const std::uint32_t threads = scaled(2'000);
+    std::atomic<std::uint64_t> accepted{0};
+    std::atomic<std::uint64_t> handled{0};
+    Buffer<Item> buffer({.name = "epilogue", .partitions = 2, .max_size = 10},
+                        [&](std::span<Item> items) { handled += items.size(); });
+    for (std::uint32_t index = 0; index < threads; ++index) {
+      std::thread([&] {
+        // One is constructed before the thread's first insert, and destroyed after the slots are
+        // given back; the other the other way round.
+        thread_local Epilogue last;
+        last.buffer = &buffer;
+        last.accepted = &accepted;
+        if (buffer.insert(Item{}) == InsertStatus::kAccepted) ++accepted;
+        thread_local Epilogue second_last;
+        second_last.buffer = &buffer;
+        second_last.accepted = &accepted;
+      }).join();
+    }
+    CHECK(buffer.close(databuffer::kForever).status == CallStatus::kDone);
+    CHECK(accepted == 3 * threads);
+    CHECK(handled == accepted);
+    CHECK(buffer.info()[0].producer_slots <= 2);
+  }
+
+  TEST_CASE("a thread uses more buffers than it remembers") {
+    constexpr std::size_t kBuffers = 20;
+    constexpr std::size_t kThreads = 4;
+    const std::uint32_t items = scaled(5'000);
+    struct Target {
+      Target() : witness(kThreads, 1, 100'000) {}
+      Witness witness;
+      std::unique_ptr<Buffer<Item>> buffer;
+    };
+    std::vector<std::unique_ptr<Target>> targets;
+    for (std::size_t index = 0; index < kBuffers; ++index) {
+      Target& target = *targets.emplace_back(std::make_unique<Target>());
+      target.buffer = std::make_unique<Buffer<Item>>(
+          databuffer::Options{.name = "many", .max_size = 10}, [&target](std::span<Item> batch) {
+            target.witness.saw(0, batch);
+            target.witness.ended(batch);
+          });
+    }
+    Crew crew;
+    crew.add(kThreads, [&](std::size_t thread) {
+      for (std::uint32_t sequence = 0; sequence < items; ++sequence) {
+        for (const auto& target : targets) {
+          const Item item{static_cast<std::uint32_t>(thread), sequence};
+          if (target->buffer->insert(item, databuffer::kForever) == InsertStatus::kAccepted) {
+            target->witness.took(item);
+          }
+        }
+      }
+    });
+    crew.join();
+    for (const auto& target : targets) {
+      target->buffer->close(databuffer::kForever);
+      REQUIRE(target->witness.verdict() == "");
+      REQUIRE(target->buffer->ledger().flushed == kThreads * items);
+      REQUIRE(target->buffer->info()[0].producer_slots == kThreads);
+    }
+  }
+
+  TEST_CASE("buffers come and go while the threads that use them live") {
+    const Budget budget(1500ms);
+    std::mutex mutex;
+    std::shared_ptr<Buffer<Item>> current;  // guarded by the mutex
+    std::atomic<std::uint64_t> accepted{0};
+    std::atomic<std::uint64_t> handled{0};
+    std::uint64_t buffers = 0;
+    const auto renew = [&] {
+      auto fresh = std::make_shared<Buffer<Item>>(
+          databuffer::Options{.name = "current", .partitions = 2, .max_size = 5},
+          [&](std::span<Item> items) { handled += items.size(); });
+      const std::lock_guard lock(mutex);
+      current.swap(fresh);  // The old one ends outside the lock, here or with its last user.
+      return fresh;
+    };
+    renew();
+    Crew crew;
+    crew.add(4, [&](std::size_t) {
+      while (budget.is_left()) {
+        std::shared_ptr<Buffer<Item>> buffer;
+        {
+          const std::lock_guard lock(mutex);
+          buffer = current;
+        }
+        for (int item = 0; item < 10; ++item) {
+          if (buffer->insert(Item{}) == InsertStatus::kAccepted) ++accepted;
+        }
+      }
+    });
+    for (; budget.is_left(); ++buffers) renew();
+    crew.join();
+    current.reset();
+    CHECK(handled == accepted);
+    MESSAGE(buffers << " buffers, " << accepted.load() << " items");
+  }
+}

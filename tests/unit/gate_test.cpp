@@ -1,0 +1,199 @@
+// Goal: no insert is refused while fewer than `capacity` items are pending; one producer never
+// passes the capacity, several pass it by less than `settle_items` each (design section 4).
+// Method: the gate alone with hand-made slots; a producer is the loop of Inserter::try_push.
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <random>
+#include <vector>
+
+#include "engine/gate.hpp"
+#include "support/manual_buffer.hpp"
+#include "support/print.hpp"
+
+using namespace databuffer;
+using databuffer::detail::Gate;
+using databuffer::detail::Slot;
+using databuffer::support::ManualBuffer;
+using databuffer::support::numbers;
+
+namespace {
+
+std::size_t settle_items(std::size_t capacity) {
+  return std::clamp<std::size_t>(capacity / 64, 1, 64);
+}
+
+/// One item, as the hot path inserts it. Returns whether there was room.
+bool insert_one(Gate& gate, Slot& slot) {
+  const std::uint64_t word = slot.word;
+  if (word == slot.check_at && !gate.settle(slot)) return false;
+  slot.word = word + Slot::kOneItem;
+  return true;
+}
+
+std::size_t insert_until_full(Gate& gate, Slot& slot) {
+  std::size_t inserted = 0;
+  while (insert_one(gate, slot)) ++inserted;
+  return inserted;
+}
+
+}  // namespace
+
+TEST_SUITE("gate") {
+  TEST_CASE("one producer gets in exactly as many as the capacity, for every capacity") {
+    for (const std::size_t capacity :
+         {1U, 2U, 3U, 4U, 10U, 63U, 64U, 65U, 127U, 128U, 129U, 4095U, 4096U, 4097U, 100'000U}) {
+      CAPTURE(capacity);
+      Gate gate(capacity);
+      Slot slot;
+      CHECK(insert_until_full(gate, slot) == capacity);
+      CHECK_FALSE(gate.has_room());
+      gate.release(1);
+      CHECK(gate.has_room());
+      CHECK(insert_until_full(gate, slot) == 1);
+      gate.release(capacity);
+      CHECK(insert_until_full(gate, slot) == capacity);
+    }
+  }
+
+  TEST_CASE("several producers are never refused below the capacity, and pass it by their debt") {
+    constexpr std::size_t kProducers = 5;
+    std::mt19937 random(4711);
+    for (const std::size_t capacity : {1U, 2U, 3U, 64U, 128U, 1000U, 10'000U}) {
+      CAPTURE(capacity);
+      Gate gate(capacity);
+      std::deque<Slot> slots(kProducers);
+      std::size_t pending = 0;
+      for (std::size_t step = 0; step < 20 * capacity + 1000; ++step) {
+        Slot& slot = slots[random() % kProducers];
+        if (insert_one(gate, slot)) {
+          ++pending;
+        } else {
+          CHECK(pending >= capacity);
+        }
+        REQUIRE(pending < capacity + kProducers * settle_items(capacity));
+        if (random() % 3 == 0 && pending > 0) {
+          const std::size_t gone = 1 + random() % pending;
+          gate.release(gone);
+          pending -= gone;
+        }
+      }
+    }
+  }
+
+  TEST_CASE("a reservation gives what is free, and takes the rest back") {
+    Gate gate(10);
+    Slot slot;
+    CHECK(gate.reserve(slot, 7) == 7);
+    CHECK(gate.has_room());
+    CHECK(gate.reserve(slot, 7) == 3);
+    CHECK_FALSE(gate.has_room());
+    CHECK(gate.reserve(slot, 1) == 0);
+    // Of the 3 only 1 was used, of the 7 all.
+    slot.word = slot.word + Slot::kOneItem;
+    CHECK(gate.finish_reserved(slot, 3, 1));
+    slot.word = slot.word + 7 * Slot::kOneItem;
+    CHECK_FALSE(gate.finish_reserved(slot, 7, 7));
+    CHECK(insert_until_full(gate, slot) == 2);
+  }
+
+  // (Q3)
+  TEST_CASE("a reservation that is not used leaves nothing behind") {
+    Gate gate(64);
+    Slot slot;
+    for (int round = 0; round < 1000; ++round) {
+      CHECK(gate.reserve(slot, 50) == 50);
+      CHECK(gate.finish_reserved(slot, 50, 0));
+    }
+    CHECK(insert_until_full(gate, slot) == 64);
+  }
+
+  TEST_CASE("a reservation of more than any capacity is cut to what is free") {
+    Gate gate(5);
+    Slot slot;
+    CHECK(gate.reserve(slot, static_cast<std::size_t>(-1)) == 5);
+  }
+
+  TEST_CASE("a reservation counts what the slot has inserted unasked") {
+    Gate gate(1000);  // settles every 15 items
+    Slot slot;
+    for (int item = 0; item < 10; ++item) REQUIRE(insert_one(gate, slot));
+    CHECK(gate.reserve(slot, 5000) == 990);
+  }
+
+  TEST_CASE("a thread that ends settles its debt") {
+    Gate gate(1000);
+    Slot slot;
+    for (int item = 0; item < 10; ++item) REQUIRE(insert_one(gate, slot));
+    gate.settle_up(slot);
+    Slot other;
+    CHECK(insert_until_full(gate, other) == 990);
+  }
+
+  TEST_CASE("the excess is what must go so that there is room for one") {
+    Gate gate(4);
+    Slot slot;
+    CHECK(gate.excess() == 0);
+    CHECK(insert_until_full(gate, slot) == 4);
+    CHECK(gate.excess() == 1);
+    gate.release(1);
+    CHECK(gate.excess() == 0);
+  }
+
+  // (M3)
+  TEST_CASE("the counts are right when a slot's word wraps") {
+    Gate gate(100);
+    Slot slot;
+    slot.word = static_cast<std::uint64_t>(-6);
+    slot.settled_word = slot.word;
+    slot.check_at = slot.word;
+    CHECK(insert_until_full(gate, slot) == 100);
+    gate.release(100);
+    CHECK(gate.reserve(slot, 1000) == 100);
+  }
+
+  // (M3) From here on through the front.
+  TEST_CASE("a buffer of one producer takes exactly its capacity, then answers kFull") {
+    for (const std::size_t capacity : {1U, 3U, 10U, 64U, 200U, 4096U, 5000U}) {
+      CAPTURE(capacity);
+      ManualBuffer<int> buffer({.max_size = 1, .capacity = capacity});
+      for (std::size_t item = 0; item < capacity; ++item) {
+        REQUIRE(buffer->try_insert(0) == InsertStatus::kAccepted);
+      }
+      CHECK(buffer->try_insert(0) == InsertStatus::kFull);
+      CHECK(buffer->size() == capacity);
+      buffer.work();  // one batch of one
+      CHECK(buffer->try_insert(0) == InsertStatus::kAccepted);
+      CHECK(buffer->try_insert(0) == InsertStatus::kFull);
+    }
+  }
+
+  TEST_CASE("a batch and single items fill the same capacity exactly") {
+    ManualBuffer<int> buffer({.max_size = 50, .capacity = 200});
+    for (int item = 0; item < 3; ++item) REQUIRE(buffer->try_insert(0) == InsertStatus::kAccepted);
+    CHECK(buffer->insert_batch(numbers(0, 150), Duration::zero()).accepted == 150);
+    for (int item = 0; item < 47; ++item) REQUIRE(buffer->try_insert(0) == InsertStatus::kAccepted);
+    CHECK(buffer->try_insert(0) == InsertStatus::kFull);
+    CHECK(buffer->insert_batch(numbers(0, 2), Duration::zero()).accepted == 0);
+    CHECK(buffer->size() == 200);
+  }
+
+  // (Q2)
+  TEST_CASE("the free capacity is the initial one after many failed batches") {
+    ManualBuffer<int> buffer(
+        {.max_size = 7, .capacity = 20},
+        [](Batch<int>&, const FlushContext&) -> FlushResult { throw std::runtime_error("no"); });
+    for (int item = 0; item < 100 * 20; ++item) {
+      REQUIRE(buffer->try_insert(item) == InsertStatus::kAccepted);
+      buffer.work_all();
+    }
+    buffer->flush();
+    buffer.work_all();
+    for (int item = 0; item < 20; ++item) CHECK(buffer->try_insert(0) == InsertStatus::kAccepted);
+    CHECK(buffer->try_insert(0) == InsertStatus::kFull);
+  }
+}

@@ -1,0 +1,268 @@
+// Goal: where memory is refused, at whatever point, nothing is lost and everything goes on (Q3,
+// Q14). Method: every call is tried with its first, second, … request for memory refused, and all
+// that follow, until it asks no more (support/counted_memory.hpp).
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "databuffer/detail/memory.hpp"
+#include "support/counted_memory.hpp"
+#include "support/manual_buffer.hpp"
+#include "support/print.hpp"
+
+using namespace databuffer;
+using namespace std::chrono_literals;
+using databuffer::support::grant_memory;
+using databuffer::support::numbers;
+using databuffer::support::Outcome;
+using databuffer::support::refuse_from;
+using databuffer::support::refuse_memory_from;
+
+namespace {
+
+const ManualClock& still_clock() {
+  static const ManualClock clock(TimePoint{1h});
+  return clock;
+}
+
+Options by_hand(Options options = {}) {
+  options.name = "b";
+  options.threading = Threading::kManual;
+  if (options.clock == nullptr) options.clock = &still_clock();
+  return options;
+}
+
+void work_all(auto& buffer, TimePoint now) {
+  while (buffer.do_work(now) <= now) {
+  }
+}
+
+}  // namespace
+
+TEST_SUITE("without memory") {
+  TEST_CASE("a buffer that cannot be made throws std::bad_alloc and leaves nothing behind") {
+    for (std::size_t request = 1;; ++request) {
+      CAPTURE(request);
+      const Outcome outcome = refuse_from(request, [] {
+        const Buffer<int> buffer(by_hand({.partitions = 2}), [](std::span<int>) {});
+      });
+      CHECK(outcome.has_thrown == outcome.was_refused);
+      if (!outcome.was_refused) break;
+    }
+  }
+
+  TEST_CASE("an item that there is no memory for stays with the caller, and later ones go in") {
+    for (std::size_t request = 1;; ++request) {
+      CAPTURE(request);
+      Buffer<std::unique_ptr<int>> buffer(by_hand({.partitions = 2}),
+                                          [](std::span<std::unique_ptr<int>>) {});
+      auto item = std::make_unique<int>(7);
+      InsertStatus status{};
+      const Outcome outcome =
+          refuse_from(request, [&] { status = buffer.insert(std::move(item)); });
+      if (status == InsertStatus::kAccepted) {
+        CHECK(item == nullptr);
+      } else {
+        CHECK(status == InsertStatus::kNoMemory);
+        REQUIRE(item != nullptr);
+        CHECK(*item == 7);
+      }
+      CHECK(buffer.ledger().balances());
+      CHECK(buffer.size() == (status == InsertStatus::kAccepted ? 1 : 0));
+      CHECK(buffer.insert(std::make_unique<int>(8)) == InsertStatus::kAccepted);
+      CHECK(buffer.close().status == CallStatus::kDone);
+      if (!outcome.was_refused) break;
+    }
+  }
+
+  TEST_CASE("of a batch the first ones are in, as the result says, and nothing is reserved") {
+    for (const bool is_linked : {false, true}) {
+      for (std::size_t request = 1;; ++request) {
+        CAPTURE(is_linked);
+        CAPTURE(request);
+        constexpr std::size_t kItems = 3000;
+        Buffer<int> buffer(by_hand({.max_size = kItems, .capacity = kItems}),
+                           [](std::span<int>) {});
+        const std::vector<int> vector = numbers(0, kItems);
+        const std::list<int> list(vector.begin(), vector.end());
+        std::size_t accepted = kItems + 1;
+        const Outcome outcome = refuse_from(request, [&] {
+          const InsertBatchResult result =
+              is_linked ? buffer.insert_batch(list, 0s) : buffer.insert_batch(vector, 0s);
+          accepted = result.accepted;
+        });
+        if (outcome.has_thrown) CHECK(outcome.was_refused);
+        const Ledger ledger = buffer.ledger();
+        CHECK(ledger.balances());
+        if (accepted <= kItems) CHECK(ledger.accepted == accepted);
+        CHECK(buffer.dump() == numbers(0, buffer.size()));
+        // What is not taken by items is free.
+        const std::size_t room = kItems - buffer.size();
+        CHECK(buffer.insert_batch(vector, 0s).accepted == room);
+        if (!outcome.was_refused) break;
+      }
+    }
+  }
+
+  TEST_CASE("a batch that there is no memory for waits, and is flushed when there is") {
+    for (std::size_t request = 1;; ++request) {
+      CAPTURE(request);
+      ManualClock clock(TimePoint{1h});
+      std::vector<int> handled;
+      handled.reserve(100);
+      Buffer<int> buffer(by_hand({.max_size = 10, .clock = &clock}), [&](std::span<int> items) {
+        handled.insert(handled.end(), items.begin(), items.end());
+      });
+      buffer.insert_batch(numbers(0, 10));
+      TimePoint next{};
+      const Outcome outcome = refuse_from(request, [&] { next = buffer.do_work(clock.now()); });
+      CHECK(handled.size() + buffer.size() == 10);
+      if (buffer.size() > 0) CHECK(next > clock.now());  // not at once: no spinning
+      clock.advance(1s);
+      work_all(buffer, clock.now());
+      buffer.close();
+      CHECK(handled == numbers(0, 10));
+      if (!outcome.was_refused) break;
+    }
+  }
+
+  TEST_CASE("a batch that fails without memory is counted and dropped like any other") {
+    for (std::size_t request = 1;; ++request) {
+      CAPTURE(request);
+      std::size_t dropped = 0;
+      Options options = by_hand({.max_size = 10});
+      options.on_drop = [&](std::span<int> items, const DropInfo&) { dropped += items.size(); };
+      Buffer<int> buffer(options, [&](std::span<int>) {
+        const std::string text(1000, 'x');
+        refuse_memory_from(request);  // From here on: what the buffer does with the failure.
+        return FlushResult::failed(text);
+      });
+      buffer.insert_batch(numbers(0, 10));
+      buffer.do_work(still_clock().now());
+      const bool was_refused = grant_memory();
+      CHECK(dropped == 10);
+      CHECK(buffer.ledger() == Ledger{.accepted = 10, .failed = 10});
+      if (!was_refused) break;
+    }
+  }
+
+  TEST_CASE("take throws std::bad_alloc with nothing removed") {
+    for (std::size_t request = 1;; ++request) {
+      CAPTURE(request);
+      Buffer<int> buffer(by_hand({.partitions = 3, .max_size = 100}), [](std::span<int>) {});
+      for (int item = 0; item < 60; ++item) buffer.insert(item);
+      std::vector<int> taken;
+      const Outcome outcome = refuse_from(request, [&] { taken = buffer.take(); });
+      if (outcome.has_thrown) CHECK(outcome.was_refused);
+      CHECK(taken.size() + buffer.size() == 60);
+      CHECK(buffer.ledger().taken == taken.size());
+      CHECK(buffer.take().size() == 60 - taken.size());
+      if (!outcome.was_refused) break;
+    }
+  }
+
+  TEST_CASE("dump throws std::bad_alloc with nothing changed") {
+    for (std::size_t request = 1;; ++request) {
+      CAPTURE(request);
+      Buffer<int> buffer(by_hand({.max_size = 100}), [](std::span<int>) {});
+      buffer.insert_batch(numbers(0, 60));
+      std::vector<int> seen = numbers(0, 60);
+      const Outcome outcome = refuse_from(request, [&] { seen = buffer.dump(); });
+      if (outcome.has_thrown) CHECK(outcome.was_refused);
+      CHECK(seen == numbers(0, 60));
+      CHECK(buffer.dump() == numbers(0, 60));
+      if (!outcome.was_refused) break;
+    }
+  }
+
+  TEST_CASE("under the dropping policies an item is dropped, accepted, or stays with the caller") {
+    for (const Overflow overflow : {Overflow::kDropNewest, Overflow::kDropOldest}) {
+      for (std::size_t request = 1;; ++request) {
+        CAPTURE(to_string(overflow));
+        CAPTURE(request);
+        std::size_t dropped = 0;
+        Options options = by_hand({.max_size = 1, .capacity = 1, .overflow = overflow});
+        options.on_drop = [&](std::span<std::unique_ptr<int>> items, const DropInfo&) {
+          dropped += items.size();
+        };
+        Buffer<std::unique_ptr<int>> buffer(options, [](std::span<std::unique_ptr<int>>) {});
+        buffer.insert(std::make_unique<int>(1));
+        auto item = std::make_unique<int>(2);
+        InsertStatus status{};
+        const Outcome outcome =
+            refuse_from(request, [&] { status = buffer.insert(std::move(item), 0s); });
+        const bool is_taken = status == InsertStatus::kAccepted || status == InsertStatus::kDropped;
+        CHECK((is_taken || status == InsertStatus::kNoMemory));
+        CHECK((item == nullptr) == is_taken);
+        CHECK(dropped + buffer.size() == (is_taken ? 2 : 1));
+        CHECK(buffer.ledger().balances());
+        if (!outcome.was_refused) break;
+      }
+    }
+  }
+
+  TEST_CASE("close without memory reports what it could not even give up, and loses nothing") {
+    for (std::size_t request = 1;; ++request) {
+      CAPTURE(request);
+      std::size_t dropped = 0;
+      Options options = by_hand({.max_size = 5, .capacity = 100});
+      options.on_drop = [&](std::span<int> items, const DropInfo&) { dropped += items.size(); };
+      Buffer<int> buffer(options, [](std::span<int>) {});
+      buffer.insert_batch(numbers(0, 23));
+      CloseReport report;
+      const Outcome outcome = refuse_from(request, [&] { report = buffer.close(0s); });
+      CHECK(report.ledger.balances());
+      CHECK(report.ledger.flushed + report.ledger.pending + dropped == 23);
+      CHECK(report.dropped == dropped);
+      if (!outcome.was_refused) break;
+    }
+  }
+
+  TEST_CASE("sync_flush without memory throws or answers, and the next one works") {
+    for (std::size_t request = 1;; ++request) {
+      CAPTURE(request);
+      ManualClock clock(TimePoint{1h});
+      Buffer<int> buffer(by_hand({.partitions = 2, .max_size = 5, .clock = &clock}),
+                         [](std::span<int>) { return FlushResult::ok(std::string(100, 'x')); });
+      for (int item = 0; item < 20; ++item) buffer.insert(item);
+      const Outcome outcome =
+          refuse_from(request, [&] { static_cast<void>(buffer.sync_flush(0s)); });
+      if (outcome.has_thrown) CHECK(outcome.was_refused);
+      clock.advance(1s);
+      work_all(buffer, clock.now());
+      CHECK(buffer.sync_flush()[1].status == CallStatus::kDone);
+      CHECK(buffer.size() == 0);
+      CHECK(buffer.ledger().balances());
+      if (!outcome.was_refused) break;
+    }
+  }
+
+  TEST_CASE("attach and detach without memory throw, and change nothing") {
+    for (std::size_t request = 1;; ++request) {
+      CAPTURE(request);
+      Buffer<int> buffer(by_hand({.max_size = 1}), [](std::span<int>) {});
+      Telemetry telemetry = buffer.telemetry();
+      int heard = 0;
+      bool is_attached = false;
+      const Outcome outcome = refuse_from(request, [&] {
+        is_attached =
+            telemetry.attach("an id too long to be kept in the string object itself",
+                             Event::kFlushStop, [&heard](const TelemetryEvent&) { ++heard; });
+      });
+      if (outcome.has_thrown) CHECK(outcome.was_refused);
+      buffer.insert(1);
+      buffer.do_work(still_clock().now());
+      CHECK(heard == (is_attached ? 1 : 0));
+      if (!outcome.was_refused) break;
+    }
+  }
+}

@@ -1,0 +1,160 @@
+// Goal: round robin visits the partitions evenly, for any number of them, also when the counter
+// wraps (O3).
+// Method: the router alone walks hand-made seats; then a buffer, seen through info().
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <vector>
+
+#include "engine/router.hpp"
+#include "support/manual_buffer.hpp"
+#include "support/print.hpp"
+
+using namespace databuffer;
+using databuffer::detail::Router;
+using databuffer::detail::Seat;
+using databuffer::detail::Slot;
+using databuffer::support::ManualBuffer;
+using databuffer::support::numbers;
+
+namespace {
+
+/// A seat over `partition_count` slots, in a ring.
+class Walker {
+ public:
+  explicit Walker(std::size_t partition_count) : slots_(partition_count) {
+    for (std::size_t index = 0; index < partition_count; ++index) {
+      slots_[index].partition_index = index;
+      slots_[index].next = &slots_[(index + 1) % partition_count];
+      pointers_.push_back(&slots_[index]);
+    }
+    seat_.slots = pointers_.data();
+  }
+
+  /// The partition of the next insert; as Inserter::insert moves on.
+  std::size_t step(Router& router) {
+    if (seat_.cursor == nullptr) router.draw(seat_);
+    const std::size_t partition_index = seat_.cursor->partition_index;
+    seat_.cursor = seat_.cursor->next;
+    if (--seat_.tickets_left == 0) router.draw(seat_);
+    return partition_index;
+  }
+
+ private:
+  std::deque<Slot> slots_;
+  std::vector<Slot*> pointers_;
+  Seat seat_;
+};
+
+std::uint64_t spread(const std::vector<std::uint64_t>& counts) {
+  const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+  return *most - *least;
+}
+
+}  // namespace
+
+TEST_SUITE("router") {
+  TEST_CASE("one thread visits the partitions strictly in turn, across runs") {
+    for (const std::size_t partitions : {2U, 3U, 4U, 7U, 64U, 100U}) {
+      CAPTURE(partitions);
+      Router router(partitions);
+      Walker walker(partitions);
+      for (std::size_t step = 0; step < 10 * Router::kRun; ++step) {
+        REQUIRE(walker.step(router) == step % partitions);
+      }
+    }
+  }
+
+  TEST_CASE("one partition needs no tickets") {
+    Router router(1);
+    Walker walker(1);
+    for (int step = 0; step < 1000; ++step) REQUIRE(walker.step(router) == 0);
+  }
+
+  // (O3)
+  TEST_CASE("many threads fill the partitions evenly, for even and odd numbers of them") {
+    constexpr std::size_t kThreads = 13;
+    constexpr int kRounds = 1000;
+    for (const std::size_t partitions : {2U, 3U, 4U, 5U, 8U, 12U}) {
+      CAPTURE(partitions);
+      Router router(partitions);
+      std::deque<Walker> walkers;
+      for (std::size_t thread = 0; thread < kThreads; ++thread) walkers.emplace_back(partitions);
+      std::vector<std::uint64_t> counts(partitions);
+      for (int round = 0; round < kRounds; ++round) {
+        for (Walker& walker : walkers) ++counts[walker.step(router)];
+      }
+      // Only the runs that are not used up make a difference: at most one step a thread.
+      CHECK(spread(counts) <= kThreads + 1);
+    }
+  }
+
+  // (O3, M3)
+  TEST_CASE("the distribution stays even when the ticket counter wraps") {
+    for (const std::size_t partitions : {2U, 3U, 7U, 8U}) {
+      CAPTURE(partitions);
+      const std::uint64_t near_wrap =
+          std::numeric_limits<std::uint64_t>::max() - 10 * Router::kRun + 1;
+      Router router(partitions, near_wrap);
+      Walker walker(partitions);
+      std::vector<std::uint64_t> counts(partitions);
+      std::size_t last = walker.step(router);
+      for (std::size_t step = 1; step < 20 * Router::kRun; ++step) {
+        const std::size_t next = walker.step(router);
+        REQUIRE(next < partitions);
+        // In turn but for one place: the wrap may repeat or skip some.
+        if (next != (last + 1) % partitions) CHECK(step == 10 * Router::kRun);
+        last = next;
+        ++counts[next];
+      }
+      CHECK(spread(counts) <= 2);
+    }
+  }
+
+  TEST_CASE("a thread's inserts go to the buffer's partitions in turn") {
+    for (const std::size_t partitions : {2U, 3U, 4U}) {
+      CAPTURE(partitions);
+      ManualBuffer<int> buffer({.partitions = partitions, .max_size = 1000});
+      for (int item = 0; item < 120; ++item) buffer->insert(item);
+      for (const PartitionInfo& info : buffer->info()) CHECK(info.size == 120 / partitions);
+      // By partition, in the order of delivery.
+      const std::vector<int> items = buffer->dump();
+      for (std::size_t index = 0; index < items.size(); ++index) {
+        const std::size_t per_partition = 120 / partitions;
+        const std::size_t expected = index / per_partition + (index % per_partition) * partitions;
+        CHECK(items[index] == static_cast<int>(expected));
+      }
+    }
+  }
+
+  // (contract 8)
+  TEST_CASE("round robin passes on to the next partition with room before anything is refused") {
+    ManualBuffer<int> buffer({.partitions = 3, .max_size = 10, .capacity = 10});
+    // Fill partition 0 by one batch: a batch takes one partition.
+    CHECK(buffer->insert_batch(numbers(0, 10)).accepted == 10);
+    std::size_t full = 3;
+    for (const PartitionInfo& info : buffer->info()) {
+      if (info.size == 10) full = info.partition_index;
+    }
+    REQUIRE(full < 3);
+    for (int item = 0; item < 20; ++item) {
+      CHECK(buffer->try_insert(item) == InsertStatus::kAccepted);
+    }
+    CHECK(buffer->size() == 30);
+    CHECK(buffer->try_insert(0) == InsertStatus::kFull);
+    for (const PartitionInfo& info : buffer->info()) CHECK(info.size == 10);
+  }
+
+  // (contract 8)
+  TEST_CASE("an insert_batch passes on to a partition with room, too") {
+    ManualBuffer<int> buffer({.partitions = 2, .max_size = 10, .capacity = 10});
+    CHECK(buffer->insert_batch(numbers(0, 10)).accepted == 10);
+    CHECK(buffer->insert_batch(numbers(10, 10)).accepted == 10);
+    for (const PartitionInfo& info : buffer->info()) CHECK(info.size == 10);
+  }
+}

@@ -1,0 +1,128 @@
+#include "tools/databuffer/ingest_cli.hpp"
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+namespace databuffer::tools {
+
+namespace {
+
+constexpr std::size_t kMaxProducers = 1024;
+
+constexpr const char* kDescription =
+    "Read lines from files, several at once, and store them in batches.\n"
+    "Without FILE, or where it is -, read standard input.";
+
+constexpr const char* kFooter = R"(
+Sinks:
+  sqlite:PATH  appends to the table lines(source, line, text), which it creates if need be: one
+               transaction for each batch. text is the line without its newline, as TEXT where it
+               is UTF-8 without NUL, else as BLOB; CAST(text AS BLOB) has the exact bytes of both.
+               A last line without newline is also named in lines_unterminated(source, line).
+               Write-ahead log, synchronous = NORMAL: killing the process loses no stored batch; a
+               power failure may lose the newest ones until the command has ended.
+  file:PATH    appends the lines, each with its newline; a last line without newline gets one only
+               when another line follows. A failed batch is cut off again.
+  stdout       the same, to standard output; the summary then goes to standard error.
+  null         counts, and stores nothing.
+
+Lines of one FILE are stored in their order, whatever the number of partitions and producers. A FILE
+that cannot be read is reported, and the others are read all the same. When the sink fails, reading
+stops, and of every FILE the lines before the failed batch are stored, and none behind it.
+Lines are lost only if you ask for it, by --overflow, --insert-timeout or --close-timeout: the
+summary counts them.
+
+Units: TIME is a number with ns, us, ms, s, m or h, or forever; COUNT may end in k, M or G; SIZE
+is in bytes and may end in k, M, G, Ki, Mi or Gi.
+
+Ctrl-C (SIGINT), SIGTERM and SIGHUP stop reading, store what was read, and print the summary. A second
+signal stops at once, and says what is lost.
+
+Exit codes: 0 all stored, 1 something failed, 2 wrong arguments, 128 + signal stopped by a signal.)";
+
+Options ingest_defaults() {
+  Options options;
+  options.name = "ingest";
+  options.insert_timeout = kForever;  // no line is lost because the sink is slow
+  options.close_timeout = kForever;
+  return options;
+}
+
+}  // namespace
+
+IngestCli::IngestCli() : buffer_(ingest_defaults()) {}
+
+CLI::App* IngestCli::add_to(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("ingest", kDescription);
+  command->footer(kFooter);
+  command->add_option("FILE", settings_.inputs, "Files to read; - is standard input")
+      ->type_name("");
+  add_flags(*command);
+  buffer_.add_to(*command);
+  return command;
+}
+
+void IngestCli::add_flags(CLI::App& command) {
+  add_parsed(command, "--sink", settings_.sink, parse_sink,
+             "Where the lines go: sqlite:PATH, file:PATH, stdout or null")
+      ->required()
+      ->type_name("SINK");
+  add_parsed(
+      command, "--producers", settings_.producers,
+      [](const std::string& text) { return parse_count_within(text, 1, kMaxProducers); },
+      "Threads that read, each a whole FILE at a time; 1 to 1024")
+      ->default_str("one for each FILE, at most one for each core")
+      ->type_name("COUNT");
+  add_parsed(command, "--memory", settings_.memory_bytes, parse_bytes,
+             "Text that may wait to be stored, beside what each producer is reading")
+      ->default_str("256Mi")
+      ->type_name("SIZE");
+  add_parsed(
+      command, "--max-line", settings_.max_line_bytes,
+      [](const std::string& text) {
+        const std::uint64_t bytes = parse_bytes(text);
+        if (bytes == 0) throw BadQuantity("expected 1 or more bytes");
+        return bytes;
+      },
+      "The longest line; a longer one is an error, and ends its FILE")
+      ->default_str("1G, what SQLite can store")
+      ->type_name("SIZE");
+  add_parsed(command, "--busy-timeout", settings_.sink_settings.busy_timeout, parse_duration,
+             "How long to wait for another process that writes to the database")
+      ->default_str(format_duration(settings_.sink_settings.busy_timeout))
+      ->type_name("TIME");
+  add_parsed(
+      command, "--json", settings_.json_path,
+      [](const std::string& text) {
+        if (text.empty()) throw BadQuantity("expected a path, or - for standard output");
+        return text;
+      },
+      "Write the summary as one JSON object to FILE; - is standard output")
+      ->type_name("FILE");
+  command.add_flag("--quiet", settings_.is_quiet,
+                   "No progress, and no summary but --json; errors are still reported");
+}
+
+IngestSettings IngestCli::settings() const {
+  IngestSettings settings = settings_;
+  settings.buffer = buffer_.checked();
+  if (settings.inputs.empty()) settings.inputs.emplace_back("-");
+  std::set<std::string> seen;
+  for (const std::string& input : settings.inputs) {
+    if (!seen.insert(input).second) {
+      throw CLI::ValidationError(
+          "FILE", "'" + input +
+                      "' is given twice: lines are stored under their file's name, so "
+                      "expected each once");
+    }
+  }
+  if (settings.json_path == "-" && settings.sink.kind == SinkSpec::Kind::kStdout) {
+    throw CLI::ValidationError("--json",
+                               "'-': standard output is taken by --sink stdout; expected "
+                               "a file");
+  }
+  return settings;
+}
+
+}  // namespace databuffer::tools

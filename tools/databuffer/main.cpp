@@ -1,0 +1,54 @@
+// The command `databuffer`. What its subcommands do is in the library databuffer_tools.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "databuffer/version.hpp"
+#include "tools/databuffer/ingest_cli.hpp"
+#include "tools/databuffer/ingest_command.hpp"
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kWrongArguments = 2;
+
+// Returns the exit code for an argument that does not parse, or for --help and --version.
+int explain(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == 0) return app.exit(error);
+  std::string message = error.what();
+  if (app.get_subcommands().empty() && !app.remaining().empty()) {
+    message = "'" + app.remaining().front() + "': expected a subcommand: ingest";
+  }
+  static_cast<void>(std::fprintf(stderr,
+                                 "databuffer: %s\nTry databuffer --help, or databuffer "
+                                 "ingest --help.\n",
+                                 message.c_str()));
+  return kWrongArguments;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Gather items into batches, and store them.", "databuffer");
+  app.set_version_flag("--version", std::string("databuffer ") + databuffer::kVersion);
+  app.require_subcommand(1);
+  databuffer::tools::IngestCli ingest;
+  ingest.add_to(app);
+  try {
+    app.parse(argc, argv);
+    return databuffer::tools::run_ingest(ingest.settings());
+  } catch (const CLI::ParseError& error) {
+    return explain(app, error);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    static_cast<void>(std::fprintf(stderr, "databuffer: %s\n", error.what()));
+    return kFailed;
+  }
+}

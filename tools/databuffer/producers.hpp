@@ -1,0 +1,92 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "databuffer/buffer.hpp"
+#include "databuffer/clock.hpp"
+#include "tools/databuffer/line.hpp"
+#include "tools/databuffer/line_reader.hpp"
+#include "tools/databuffer/sink.hpp"
+#include "tools/databuffer/summary.hpp"
+
+namespace databuffer::tools {
+
+/// What producers need, all borrowed.
+struct ProducerContext {
+  std::span<Source> sources;
+  Buffer<Line>& buffer;
+  std::optional<FileId> output;  ///< Not to be read: see Sink::file_id().
+  RunControl& control;
+  ReaderContext reader;
+  std::function<void(const std::string& message)> report_error;
+  std::function<void(const std::string& message)> report_note;
+};
+
+/// Threads that read the sources, each a whole one at a time, and insert their lines one by one.
+///
+/// A source's lines go in by its number as the key: into one partition, so they stay in order.
+/// When the run stops, files are left at once, for they can be read again. From anything else what
+/// has been read is gone, so its lines are inserted first.
+class Producers {
+ public:
+  Producers(ProducerContext context, std::size_t thread_count);
+  /// Requires    all done, or abandon().
+  ~Producers();
+  Producers(const Producers&) = delete;
+  Producers& operator=(const Producers&) = delete;
+
+  /// Waits until all sources are done, `stop` is requested, or `deadline` has passed.
+  /// Returns     whether all are done.
+  bool wait_until(TimePoint deadline, const std::stop_token& stop);
+
+  /// Gives the threads up: they may be stuck in a system call. The process is about to end.
+  void abandon();
+
+  [[nodiscard]] std::uint64_t lines() const noexcept;
+  [[nodiscard]] std::uint64_t not_accepted() const noexcept;
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
+
+  /// One for each source. Exact for those that are done.
+  [[nodiscard]] std::vector<SourceSummary> summaries() const;
+
+ private:
+  /// What has happened since the last publish().
+  struct Tally {
+    std::uint64_t lines = 0;
+    std::uint64_t not_accepted = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  void run();
+  void read_source(std::size_t source_index);
+  [[nodiscard]] bool read_lines(std::size_t source_index, Tally& tally);
+  void insert(std::size_t source_index, Line& line, Tally& tally);
+  void publish(std::size_t source_index, Tally& tally);
+
+  const ProducerContext context_;
+  std::vector<std::thread> threads_;
+  std::atomic<std::size_t> next_source_{0};  // drawn by the threads
+
+  // Statistics, written by the threads once for each piece read.
+  std::atomic<std::uint64_t> lines_{0};
+  std::atomic<std::uint64_t> not_accepted_{0};
+  std::atomic<std::uint64_t> bytes_{0};
+
+  mutable std::mutex mutex_;
+  std::condition_variable_any done_;
+  std::size_t running_ = 0;               // guarded by mutex_
+  std::vector<SourceSummary> summaries_;  // guarded by mutex_
+};
+
+}  // namespace databuffer::tools

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "databuffer/clock.hpp"
+#include "tools/databuffer/console.hpp"
+
+namespace databuffer::tools {
+
+/// How far a run has come.
+struct Progress {
+  std::uint64_t lines = 0;
+  std::uint64_t bytes = 0;
+  std::optional<std::uint64_t> total_bytes;  ///< Unknown where an input is not a regular file.
+  Duration elapsed{};
+};
+
+/// One line of at most `columns` characters: per cent, bar, lines, lines/s and time left; only
+/// lines and lines/s where the end is not known.
+[[nodiscard]] std::string progress_text(const Progress& progress, std::size_t columns);
+
+/// Shows the progress on the console a few times a second, from its own thread, until destroyed.
+class ProgressBar {
+ public:
+  ProgressBar(Console& console, std::function<Progress()> look);
+  ~ProgressBar();
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
+
+ private:
+  Console& console_;  // borrowed
+  std::function<Progress()> look_;
+  std::mutex mutex_;
+  std::condition_variable_any ended_;
+  std::jthread thread_;
+};
+
+}  // namespace databuffer::tools

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "databuffer/clock.hpp"
+#include "tools/databuffer/sink.hpp"
+#include "tools/databuffer/sqlite.hpp"
+
+namespace databuffer::tools {
+
+/// Appends lines to the table `lines(source, line, text)` of an SQLite database: one transaction
+/// for each batch, all of it or nothing.
+///
+/// Bytes       `text` is the line without its newline, as TEXT where it is UTF-8 without NUL, else
+/// as
+///             BLOB; CAST(text AS BLOB) gives the bytes in both cases. A last line without newline
+///             is also named in `lines_unterminated(source, line)`, so that an input can be put
+///             together again exactly.
+/// Durability  write-ahead log with synchronous = NORMAL: a killed process loses no committed batch
+///             and never leaves half of one; after a power failure the newest may be missing, until
+///             finish() has returned.
+///
+/// One connection serves all partitions: SQLite lets one writer in at a time anyhow, and a
+/// connection for each would only make them poll for each other's lock (bench/README.md).
+class SqliteSink final : public Sink {
+ public:
+  SqliteSink(const std::string& path, Duration busy_timeout, const RunControl& control);
+
+  void write(std::span<const Line> lines) override;
+  void finish() override;
+  [[nodiscard]] std::uint64_t max_line_bytes() const noexcept override;
+  [[nodiscard]] std::optional<FileId> file_id() const override;
+
+ private:
+  [[nodiscard]] bool wait_for_lock(int calls);
+  void set_journal();
+  void prepare_tables();
+  void check_columns(const char* table, const std::string& wanted);
+  void check_keeps_bytes();
+  void insert(const Line& line);
+  void roll_back() noexcept;
+  [[noreturn]] void fail(const SqliteError& error) const;
+
+  const std::string path_;
+  const Duration busy_timeout_;
+  const RunControl& control_;  // borrowed
+  TimePoint waiting_since_{};
+  bool is_ready_ = false;  // the constructor is done
+
+  const char* doing_ = "open it";  // what an error interrupts: "cannot …"
+  std::optional<Database> database_;
+  Statement begin_;
+  Statement insert_line_;
+  Statement insert_unterminated_;
+  Statement commit_;
+  const Source* bound_source_ = nullptr;  // whose name insert_line_ has
+};
+
+}  // namespace databuffer::tools
