@@ -71,6 +71,7 @@ BufferCore::BufferCore(Options options, Parts parts)
         [this](std::size_t index) -> HandlerCall& { return consumer(index).call(); },
         [this](std::size_t index, HandlerCall::Overdue& overdue) {
           report_overdue(index, overdue);
+          if (options_.on_overdue == OnOverdue::kReplace) replace_consumer(index, overdue.batch_id);
         });
   }
   LiveBuffers::instance().add(*this);

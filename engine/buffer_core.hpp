@@ -47,7 +47,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   CloseReport close(Duration timeout) override;
   void abandon() noexcept override;
   void inspect(std::size_t partition_index, const std::function<void(Cargo&)>& visit) override;
-  void take(std::size_t partition_index, Cargo& cargo) override;
+  void take(std::size_t partition_index, const std::function<void(Cargo&)>& collect) override;
   [[nodiscard]] std::size_t size() const noexcept override;
   [[nodiscard]] std::vector<PartitionInfo> info() const override;
   [[nodiscard]] Ledger ledger() const noexcept override;
@@ -158,8 +158,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   const std::shared_ptr<HookTable> hooks_;
   const std::shared_ptr<HookTable> process_hooks_;
   std::vector<std::unique_ptr<Partition>> partitions_;
-  // Each partition's consumer. Written under the life mutex, once for each replacement; read by
-  // all.
+  // Each partition's consumer. Written by the spare that takes over; read by all.
   const std::unique_ptr<std::atomic<Consumer*>[]> current_;
   std::unique_ptr<OverdueWatch> watch_;  // null: kManual, or flush_timeout is for ever
 

@@ -163,12 +163,15 @@ TimePoint Consumer::flush_batch(FlushReason reason, TimePoint now) {
 // Moves the next batch out of the partition. Returns whether there was one.
 bool Consumer::gather(FlushReason reason, TimePoint now) {
   partition_.weight_gate.forget_demand();  // Whoever finds no room from here on demands anew.
+  TimePoint since{};
   {
     partition_.turn.acquire();
     const Turn::Holder holder(partition_.turn, buffer_);
+    const std::uint64_t passes_before = partition_.drain.passes();
     const Drain::Taken taken =
         partition_.drain.take(schedule_.limit(), buffer_.options().max_bytes, flusher_.cargo());
     covered_ = partition_.drain.covered();
+    since = left_behind_since(passes_before, now);
     // relaxed: remove() publishes it: who sees the items gone sees them in flight.
     partition_.counts.in_flight.fetch_add(taken.items, std::memory_order_relaxed);
     partition_.remove(taken);
@@ -181,7 +184,7 @@ bool Consumer::gather(FlushReason reason, TimePoint now) {
   schedule_.next_batch();
   observe_rate(now);
   if (left_behind > 0) {
-    schedule_.start(now);  // They came before this batch left.
+    schedule_.start(since);
   } else {
     empty_at_ = now;
     // While the handler runs the first item of the next batch says when it came; unless they pour
@@ -189,6 +192,25 @@ bool Consumer::gather(FlushReason reason, TimePoint now) {
     if (time_to_fill() > kHotFill) arm(1);
   }
   return true;
+}
+
+// A time that what a batch leaves behind came after, so that it waits for its interval at most,
+// however late the batch was: when the last pass began of which nothing is left.
+TimePoint Consumer::left_behind_since(std::uint64_t passes_before, TimePoint now) noexcept {
+  note_pass(passes_before, gathered_at_);  // By dump() or take(), since the last batch.
+  note_pass(partition_.drain.passes(), now);
+  gathered_at_ = now;
+  TimePoint since = schedule_.first();
+  const std::uint64_t left = partition_.drain.passes_left();
+  if (left < passes_began_.size()) since = std::max(since, passes_began_[left]);
+  return std::min(since, now);
+}
+
+void Consumer::note_pass(std::uint64_t passes, TimePoint began) noexcept {
+  if (passes == passes_) return;
+  passes_began_[1] = passes == passes_ + 1 ? passes_began_[0] : began;
+  passes_began_[0] = began;
+  passes_ = passes;
 }
 
 // One handler call for the batch under way.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -67,6 +68,8 @@ class Consumer {
   bool gather(FlushReason reason, TimePoint now);
   TimePoint deliver(TimePoint now);
   void notice_first_item(TimePoint now) noexcept;
+  [[nodiscard]] TimePoint left_behind_since(std::uint64_t passes_before, TimePoint now) noexcept;
+  void note_pass(std::uint64_t passes, TimePoint began) noexcept;
   void shrink_after_burst() noexcept;
   [[nodiscard]] bool is_armed_for(std::size_t threshold) const noexcept;
   void arm(std::size_t threshold) noexcept;
@@ -94,6 +97,12 @@ class Consumer {
   // The doorbell is armed for this many pending items; 0: not.
   std::size_t armed_for_ = 0;
   TimePoint empty_at_;  // the last time the partition was seen empty
+
+  // When the drain's last pass began and the one before it, at the earliest; see
+  // left_behind_since().
+  std::uint64_t passes_ = 0;
+  std::array<TimePoint, 2> passes_began_{TimePoint::min(), TimePoint::min()};
+  TimePoint gathered_at_ = TimePoint::min();  // the last batch
 
   // The rate seen between the last two looks, for the adaptive wait.
   TimePoint rate_since_;

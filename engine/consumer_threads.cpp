@@ -126,9 +126,6 @@ void BufferCore::report_overdue(std::size_t partition_index, HandlerCall::Overdu
   event.size = overdue.items;
   event.duration = overdue.duration;
   emit(event);
-  if (options_.on_overdue == OnOverdue::kReplace) {
-    replace_consumer(partition_index, overdue.batch_id);
-  }
 }
 
 // The watch's thread. The spare gets ready first and takes over last, so that at every moment

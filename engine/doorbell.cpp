@@ -36,8 +36,7 @@ void Doorbell::begin_watch(std::int64_t missing) noexcept {
   // the watch but an older `missing_` are covered by the correction.
   rung_at_.store(kNoTime, std::memory_order_relaxed);
   missing_.store(missing, std::memory_order_relaxed);
-  // [A1] seq_cst: where there is no membarrier this store and [P4] are in one total order; it also
-  // releases `missing_` to the producers.
+  // [A1] seq_cst: where there is no membarrier this store and [P4] are in one total order.
   watch_.store(++armings_, std::memory_order_seq_cst);
 }
 

@@ -129,11 +129,26 @@ void Drain::stage_all() {
   }
 }
 
+Drain::Taken Drain::staged_total() const noexcept {
+  Taken total{.items = staged_->size()};
+  if (weigh_ == nullptr) return total;
+  for (std::size_t index = 0; index < total.items; ++index) {
+    total.weight += weight_of(staged_->at(index));
+  }
+  return total;
+}
+
+void Drain::discard_staged() noexcept {
+  staged_->clear();
+  if (cursor_ == nullptr) covered_ = pass_number_;
+}
+
 Drain::Producer* Drain::first() const noexcept {
   return first_.load(std::memory_order_acquire);  // acquire: pairs with add()
 }
 
 bool Drain::begin_pass() noexcept {
+  ++passes_;
   pass_number_ = requests_.asked();  // Before the counts: see FlushRequests.
   cursor_ = first();
   for (Producer* producer = cursor_; producer != nullptr; producer = producer->next) {

@@ -50,6 +50,18 @@ class Drain {
   /// Moves every pending item into `staged()`. Throws std::bad_alloc, with nothing lost.
   void stage_all();
   [[nodiscard]] Cargo& staged() noexcept { return *staged_; }
+  /// What is staged, with its weight.
+  [[nodiscard]] Taken staged_total() const noexcept;
+  /// Removes what is staged.
+  void discard_staged() noexcept;
+
+  /// Passes begun so far.
+  [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
+  /// How many of the last ones may have items left.
+  [[nodiscard]] std::uint64_t passes_left() const noexcept {
+    if (staged_->size() > 0) return passes_;
+    return cursor_ == nullptr ? 0 : 1;
+  }
 
   /// Requests up to this number are covered by what has left.
   [[nodiscard]] std::uint64_t covered() const noexcept { return covered_; }
@@ -81,6 +93,7 @@ class Drain {
   std::unique_ptr<Cargo> staged_;
   Producer* cursor_ = nullptr;     // null: the pass has ended
   std::uint64_t pass_number_ = 0;  // the last request asked when the pass began
+  std::uint64_t passes_ = 0;
   std::uint64_t covered_ = 0;
 };
 

@@ -23,13 +23,17 @@ bool is_marked(const Slot& slot) noexcept {
   return (slot.word.load(std::memory_order_relaxed) & Slot::kInside) != 0;
 }
 
-std::string describe(const std::exception_ptr& exception) {
+std::string describe(const std::exception_ptr& exception) noexcept {
   try {
-    std::rethrow_exception(exception);
-  } catch (const std::exception& error) {
-    return error.what();
+    try {
+      std::rethrow_exception(exception);
+    } catch (const std::exception& error) {
+      return error.what();
+    } catch (...) {
+      return "an exception that is not a std::exception";
+    }
   } catch (...) {
-    return "an exception that is not a std::exception";
+    return {};  // what() is null, or there is no memory for the text.
   }
 }
 
@@ -117,7 +121,10 @@ InsertBatchResult BufferCore::insert(std::size_t partition_index, Source& source
     call.status = InsertStatus::kNoMemory;
   }
   if (call.source.stranded() > 0) {  // Read from the range ahead of a refusal.
-    drop_from_source(call, *partitions_.front(), call.source.stranded(), DropReason::kNewest);
+    DropReason reason = DropReason::kNewest;
+    if (call.status == InsertStatus::kClosed) reason = DropReason::kClosed;
+    if (call.status == InsertStatus::kNoMemory) reason = DropReason::kNoMemory;
+    drop_from_source(call, *partitions_.front(), call.source.stranded(), reason);
   }
   if (is_heard) {
     const std::string error = call.exception ? describe(call.exception) : std::string();
@@ -217,7 +224,7 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
     if (--seat.tickets_left == 0) router_.draw(seat);
     if (!is_single) call.partition_index = slot.partition_index;  // The others follow.
   }
-  if (prepared.is_exhausted) call.count = call.accepted + call.source.stranded();
+  if (prepared.is_exhausted) call.count = call.accepted + call.source.ahead();
 
   switch (result) {
     case PushResult::kIn:
@@ -355,8 +362,8 @@ bool BufferCore::wait_for_room(InsertCall& call) {
   return true;
 }
 
-// By weight a partition can be too full for one item and yet have no batch due. Each time anew: what
-// a batch removes may not be enough.
+// By weight a partition can be too full for one item and yet have no batch due. Each time anew:
+// what a batch removes may not be enough.
 void BufferCore::demand_flush(const InsertCall& call) noexcept {
   for (const auto& partition : partitions_) {
     if (call.partition_index != kAnyPartition && call.partition_index != partition->index) continue;

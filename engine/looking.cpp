@@ -27,7 +27,7 @@ void BufferCore::inspect(std::size_t partition_index, const std::function<void(C
   visit(partition.drain.staged());
 }
 
-void BufferCore::take(std::size_t partition_index, Cargo& cargo) {
+void BufferCore::take(std::size_t partition_index, const std::function<void(Cargo&)>& collect) {
   if (is_forked()) return;
   Partition& partition = *partitions_[partition_index];
   if (RoleFrame::holds(partition.turn)) {
@@ -36,11 +36,10 @@ void BufferCore::take(std::size_t partition_index, Cargo& cargo) {
   {
     partition.turn.acquire();
     const Turn::Holder holder(partition.turn, *this);
-    // All of it is unpacked first, so that what memory there is decides before anything is removed.
     partition.drain.stage_all();
-    const std::size_t pending = partition.drain.staged().size();
-    cargo.reserve(pending);
-    const Drain::Taken taken = partition.drain.take(pending, 0, cargo);
+    const Drain::Taken taken = partition.drain.staged_total();  // Before they are moved from.
+    collect(partition.drain.staged());  // Throws for want of memory before it takes any.
+    partition.drain.discard_staged();
     partition.counts.taken.fetch_add(taken.items, std::memory_order_relaxed);  // see ItemCounts
     partition.remove(taken);
   }

@@ -29,7 +29,8 @@ HandlerCall::Ended HandlerCall::end(TimePoint now) noexcept {
 
 bool HandlerCall::retire(std::uint64_t batch_id, const std::function<void()>& prepare) {
   const std::lock_guard lock(mutex_);
-  if (!is_running_ || batch_id_ != batch_id || is_retired_.load()) return false;
+  // Reported: else this is a later attempt at the same batch, and not overdue.
+  if (!is_running_ || !is_reported_ || batch_id_ != batch_id || is_retired_.load()) return false;
   prepare();
   is_retired_.store(true, std::memory_order_release);  // release: pairs with is_retired()
   return true;

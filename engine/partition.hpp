@@ -25,7 +25,8 @@ namespace databuffer::detail {
 ///   pending   = inserted (the slots' words) - removed
 ///   in_flight = handed to a handler that has not returned
 struct ItemCounts {
-  // All relaxed but `removed`: statistics, exact when no call is in progress.
+  // Relaxed: statistics, exact when no call is in progress. But `removed` and `in_flight`: who sees
+  // an item gone sees where it went (pending(), BufferCore::is_idle).
   std::atomic<std::uint64_t> removed{0};  // written under the turn
   std::atomic<std::uint64_t> in_flight{0};
   std::atomic<std::uint64_t> flushed{0};
@@ -61,9 +62,9 @@ struct Partition {
     return static_cast<std::size_t>(drain.inserted() - removed);
   }
 
-  /// Items waiting, to be shown: at most as many as there were at the end of the call. pending(), held
-  /// up half way, also counts those that came and went meanwhile, far above the capacity; it must,
-  /// for its callers may not miss one.
+  /// Items waiting, to be shown: at most as many as there were at the end of the call. pending(),
+  /// held up half way, also counts those that came and went meanwhile, far above the capacity; it
+  /// must, for its callers may not miss one.
   [[nodiscard]] std::size_t size() const noexcept {
     const std::uint64_t inserted = drain.inserted();
     // acquire: as in pending(), and after the line above: what it saw may be gone by now.

@@ -22,7 +22,7 @@ struct Partition;
 /// is the most threads that inserted at the same time, however many came and went.
 class Seats {
  public:
-  Seats(std::vector<std::unique_ptr<Partition>>& partitions, Router& router) noexcept
+  Seats(std::vector<std::unique_ptr<Partition>>& partitions, Router& router)
       : partitions_(partitions), router_(router) {}
 
   /// A free seat, or a new one. Throws std::bad_alloc.

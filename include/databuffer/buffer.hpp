@@ -76,8 +76,9 @@ class Buffer {
   /// Throws      what copying an lvalue, Options::weigh or the key's hash throws; then nothing was
   ///             inserted, and `item` is untouched.
   /// Visibility  what the caller did before is visible to the handler.
-  /// Cost        accepted without waiting: a queue insert and two stores to memory only this thread
-  ///             writes; one system call only if it completes a batch for a sleeping consumer.
+  /// Cost        accepted without waiting: a queue insert and four stores to memory only this
+  ///             thread writes; one system call only if it completes a batch for a sleeping
+  ///             consumer.
   InsertStatus insert(T&& item) { return inserter().insert(item, {}, true); }
   InsertStatus insert(const T& item) { return insert(T(item)); }
   template <class Rep, class Period>
@@ -90,9 +91,7 @@ class Buffer {
   }
 
   /// As insert, but never waits: where it would have to, it answers kFull.
-  [[nodiscard]] InsertStatus try_insert(T&& item) {
-    return inserter().insert(item, {}, false);
-  }
+  [[nodiscard]] InsertStatus try_insert(T&& item) { return inserter().insert(item, {}, false); }
   [[nodiscard]] InsertStatus try_insert(const T& item) { return try_insert(T(item)); }
 
   /// As insert, into the partition that belongs to `key`: items of one key keep their order.
@@ -106,8 +105,7 @@ class Buffer {
     return insert_keyed(key, T(item));
   }
   template <class Key, class Rep, class Period>
-  InsertStatus insert_keyed(const Key& key, T&& item,
-                            std::chrono::duration<Rep, Period> timeout) {
+  InsertStatus insert_keyed(const Key& key, T&& item, std::chrono::duration<Rep, Period> timeout) {
     return inserter().insert_keyed(std::hash<Key>{}(key), item, saturate(timeout));
   }
 
@@ -152,6 +150,7 @@ class Buffer {
   }
 
   /// Removes all pending items and returns them, by partition, in the order of delivery.
+  /// Returns fewer if memory runs out on the way; the others stay pending.
   /// Throws      std::bad_alloc, with nothing removed; ReentrantCall, as dump().
   [[nodiscard]] std::vector<T> take() { return detail::take<T>(*core_); }
 

@@ -12,5 +12,6 @@ using Outcome = databuffer::FlushResult;
 #endif
 
 void run() {
-  const databuffer::Buffer<int> buffer{{.name = "events"}, [](std::span<int>) { return Outcome{}; }};
+  const databuffer::Buffer<int> buffer{{.name = "events"},
+                                       [](std::span<int>) { return Outcome{}; }};
 }

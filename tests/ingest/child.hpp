@@ -45,7 +45,6 @@ struct Outcome {
   std::string out;
   std::string err;
   std::chrono::duration<double> took{};
-  std::int64_t peak_kilobytes = 0;  ///< Largest resident set.
 };
 
 struct ChildSettings {
@@ -130,14 +129,17 @@ class Child {
   /// Waits until SIGTERM no longer just ends it.
   void wait_until_it_heeds_signals() {
     wait_until("until it blocks SIGTERM", [this] {
-      std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
-      std::string word;
-      while (status >> word && word != "SigBlk:") {
-      }
-      status >> word;
-      return ((std::stoull(word, nullptr, 16) >> (SIGTERM - 1)) & 1U) != 0;
+      return ((std::stoull(look("status", "SigBlk:"), nullptr, 16) >> (SIGTERM - 1)) & 1U) != 0;
     });
   }
+
+  /// The most memory it has used.
+  [[nodiscard]] std::uint64_t peak_kilobytes() const {
+    return std::stoull(look("status", "VmHWM:"));
+  }
+
+  /// Bytes that it has read, from files and pipes.
+  [[nodiscard]] std::uint64_t bytes_read() const { return std::stoull(look("io", "rchar:")); }
 
   /// Waits until `condition` holds, looking every few milliseconds.
   template <class Condition>
@@ -158,8 +160,7 @@ class Child {
     }
     Outcome outcome;
     int status = 0;
-    rusage usage{};
-    REQUIRE(::wait4(pid_, &status, 0, &usage) == pid_);
+    REQUIRE(::waitpid(pid_, &status, 0) == pid_);
     pid_ = -1;
     while (pump(std::chrono::milliseconds{0})) {
     }
@@ -167,7 +168,6 @@ class Child {
     outcome.out = std::move(out_);
     outcome.err = std::move(err_);
     outcome.took = Clock::now() - started_;
-    outcome.peak_kilobytes = usage.ru_maxrss;
     return outcome;
   }
 
@@ -239,6 +239,16 @@ class Child {
     }
     ::execv(words[0], words);
     ::_exit(127);
+  }
+
+  // The word behind `name` in a file of /proc about it.
+  [[nodiscard]] std::string look(const std::string& file, std::string_view name) const {
+    std::ifstream words("/proc/" + std::to_string(pid_) + "/" + file);
+    std::string word;
+    while (words >> word && word != name) {
+    }
+    REQUIRE((words >> word));
+    return word;
   }
 
   // Takes what it has printed; returns whether there was something.

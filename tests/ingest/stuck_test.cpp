@@ -82,17 +82,24 @@ TEST_SUITE("stuck") {
 
   // Goal: a capacity of millions of lines does not mean gigabytes.
   TEST_CASE("--memory bounds the text in memory, and waits for no batch that cannot fill") {
+    constexpr std::uint64_t kLineBytes = 1'000'000;
+    constexpr std::uint64_t kLines = 60;
     const TemporaryFolder folder;
     std::string text;
-    for (int number = 0; number < 60; ++number) text += std::string(1'000'000, 'x') + "\n";
+    for (std::uint64_t line = 0; line < kLines; ++line) text += std::string(kLineBytes, 'x') + "\n";
     const std::string input = folder.write("input", text);
-    const Outcome outcome = run({"ingest", input, "--sink", "null", "--memory", "4Mi", "--max-size",
-                                 "1M", "--flush-interval", "forever", "--json", "-"});
+    // Standard input stays open, so that it waits when it has read the file.
+    Child child({"ingest", input, "-", "--producers", "2", "--sink", "null", "--memory", "4Mi",
+                 "--max-size", "1M", "--flush-interval", "forever", "--json", "-"});
+    child.wait_until("until the file is read", [&] {
+      return child.bytes_read() > kLines * kLineBytes && !child.has_open(input);
+    });
+    if (!support::kHasSanitizer) CHECK(child.peak_kilobytes() < 40'000);
+    const Outcome outcome = child.wait();
     CHECK(outcome.exit_code == 0);
     const nlohmann::json summary = summary_of(outcome);
-    CHECK(summary.at("flushed") == 60);
+    CHECK(summary.at("flushed") == kLines);
     CHECK(summary.at("batches").get<int>() > 5);
-    if (!support::kHasSanitizer) CHECK(outcome.peak_kilobytes < 40'000);
   }
 }
 

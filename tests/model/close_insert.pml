@@ -48,8 +48,7 @@ check breaks safety BROKEN_MARKS_NOT_LOOKED_AT SHRINK -> assertion violated
 
 byte word[PRODUCERS];        /* Slot::word, as memory has it */
 bool is_listed[PRODUCERS];   /* reachable from Drain::first_, as memory has it */
-chan buffer0 = [3] of { byte };
-chan buffer1 = [3] of { byte };
+chan buffer[PRODUCERS] = [3] of { byte };  /* their store buffers */
 
 bool is_refusing;            /* Core::attention: kClosed or kShrinking */
 bool is_closing;             /* Partition::is_closing */
@@ -62,8 +61,8 @@ byte flushed;                /* = ItemCounts::removed here */
 bool is_in_queue[PRODUCERS];
 
 /* The oldest store in the buffer reaches memory. */
-inline drain_one(producer, buffer) {
-  buffer ? value;
+inline drain_one(producer) {
+  buffer[producer] ? value;
   if
   :: value == kJoin -> is_listed[producer] = true
   :: else -> word[producer] = value
@@ -71,10 +70,10 @@ inline drain_one(producer, buffer) {
   value = 0
 }
 
-inline drain(producer, buffer) {
+inline drain(producer) {
   do
-  :: nempty(buffer) -> drain_one(producer, buffer)
-  :: empty(buffer) -> break
+  :: nempty(buffer[producer]) -> drain_one(producer)
+  :: empty(buffer[producer]) -> break
   od
 }
 
@@ -83,8 +82,8 @@ active proctype StoreBuffers() {
   byte value;
 end:
   do
-  :: d_step { nempty(buffer0) -> drain_one(0, buffer0) }
-  :: d_step { nempty(buffer1) -> drain_one(1, buffer1) }
+  :: d_step { nempty(buffer[0]) -> drain_one(0) }
+  :: d_step { nempty(buffer[1]) -> drain_one(1) }
   od
 }
 
@@ -92,16 +91,16 @@ inline heavy_fence() {
 #if defined(BROKEN_NO_HEAVY_FENCE) || defined(NO_MEMBARRIER)
   skip
 #else
-  d_step { drain(0, buffer0); value = 0 };
-  d_step { drain(1, buffer1); value = 0 }
+  d_step { drain(0); value = 0 };
+  d_step { drain(1); value = 0 }
 #endif
 }
 
 inline store(what) {
 #ifdef NO_MEMBARRIER
-  d_step { own ! what; if :: me == 0 -> drain(0, buffer0) :: else -> drain(1, buffer1) fi }
+  word[me] = what
 #else
-  own ! what
+  buffer[me] ! what
 #endif
 }
 
@@ -111,10 +110,13 @@ active [PRODUCERS] proctype Producer() {
   byte left = ITEMS;
   byte value;
   bool is_refused;
-  chan own;
 
-  own = (me == 0 -> buffer0 : buffer1);
-  store(kJoin);
+  /* Drain::add */
+#ifdef NO_MEMBARRIER
+  is_listed[me] = true;
+#else
+  buffer[me] ! kJoin;
+#endif
   do
   :: left > 0 ->
 #ifdef BROKEN_MARK_AFTER_LOOK
@@ -177,7 +179,9 @@ active proctype Closer() {
 }
 
 inline look_at_marks() {
-#ifndef BROKEN_MARKS_NOT_LOOKED_AT
+#ifdef BROKEN_MARKS_NOT_LOOKED_AT
+  skip
+#else
   if
   :: is_listed[0] -> has_inside = word[0] & kInside
   :: else
@@ -231,7 +235,7 @@ look:
   goto look;
 
 finish:
-  d_step { is_finished = true; assert(flushed == accepted) }
+  atomic { is_finished = true; assert(flushed == accepted) }
 }
 
 #else
@@ -252,7 +256,7 @@ active proctype Shrinker() {
   :: else -> break
   od;
 #endif
-  d_step { is_renewing = true; assert(!is_in_queue[0] && !is_in_queue[1]) };
+  atomic { is_renewing = true; assert(!is_in_queue[0] && !is_in_queue[1]) };
   is_renewing = false;
   is_refusing = false
 }

@@ -84,7 +84,8 @@ class CloseRace {
     for (std::uint32_t sequence = 0; sequence < kMostItems;) {
       if (random.one_in(4)) {
         std::vector<Item> items;
-        for (; items.size() < 5 && sequence < kMostItems; ++sequence) items.push_back({index, sequence});
+        for (; items.size() < 5 && sequence < kMostItems; ++sequence)
+          items.push_back({index, sequence});
         const auto result = buffer.insert_batch(items);
         for (std::size_t item = 0; item < result.accepted; ++item) witness_.took(items[item]);
         if (result.status == InsertStatus::kClosed) return;
@@ -143,9 +144,8 @@ TEST_SUITE("close") {
     options.on_drop = [&](std::span<std::unique_ptr<int>> items, const databuffer::DropInfo& info) {
       if (info.reason == DropReason::kClosed) dropped += items.size();
     };
-    Buffer<std::unique_ptr<int>> buffer(std::move(options), [&](std::span<std::unique_ptr<int>>) {
-      handler({});
-    });
+    Buffer<std::unique_ptr<int>> buffer(std::move(options),
+                                        [&](std::span<std::unique_ptr<int>>) { handler({}); });
     // One in the handler's hands, then full. (The refusal also tells the gate of our last items.)
     REQUIRE(buffer.insert(std::make_unique<int>(0)) == InsertStatus::kAccepted);
     REQUIRE(eventually([&] { return handler.inside == 1; }));
@@ -178,7 +178,8 @@ TEST_SUITE("close") {
     CHECK(buffer.ledger().balances());
   }
 
-  TEST_CASE("a stuck handler delays nobody beyond their own timeouts, and its threads end with it") {
+  TEST_CASE(
+      "a stuck handler delays nobody beyond their own timeouts, and its threads end with it") {
     // S1, S4, Q13
     StuckHandler handler;
     std::atomic<std::uint64_t> dropped{0};
@@ -249,8 +250,9 @@ TEST_SUITE("close") {
 
   TEST_CASE("nothing inserted, nothing handled") {  // M9
     std::atomic<int> calls{0};
-    Buffer<Item> buffer({.name = "empty", .partitions = 4, .flush_interval = 1ms, .flush_jitter = 0ms},
-                        [&](std::span<Item>) { ++calls; });
+    Buffer<Item> buffer(
+        {.name = "empty", .partitions = 4, .flush_interval = 1ms, .flush_jitter = 0ms},
+        [&](std::span<Item>) { ++calls; });
     std::this_thread::sleep_for(50ms);
     buffer.flush();
     CHECK(buffer.sync_flush()[0].status == CallStatus::kDone);

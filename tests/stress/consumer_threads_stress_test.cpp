@@ -97,7 +97,8 @@ TEST_SUITE("consumer threads") {
         handling.insert(own_name());
         handling.insert(std::string(context.partition));
       });
-      for (int item = 0; item < 30; ++item) REQUIRE(buffer.insert(int{item}) == InsertStatus::kAccepted);
+      for (int item = 0; item < 30; ++item)
+        REQUIRE(buffer.insert(int{item}) == InsertStatus::kAccepted);
       static_cast<void>(buffer.sync_flush());
       const std::lock_guard lock(mutex);
       CHECK(started == expected);

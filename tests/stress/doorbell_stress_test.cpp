@@ -56,7 +56,8 @@ class PatientProducers {
     Random random(seed);
     std::uint32_t sequence = 0;
     while (goes_on(sequence) && !is_stuck_) {
-      spin_for(std::chrono::nanoseconds{random.number(0, random.pick<std::size_t>({100, 200'000}))});
+      spin_for(
+          std::chrono::nanoseconds{random.number(0, random.pick<std::size_t>({100, 200'000}))});
       const Item item{static_cast<std::uint32_t>(index), ++sequence};
       if (buffer_.insert(item) != InsertStatus::kAccepted) findings_.add("refused");
       const auto is_handled = [&] {
@@ -144,7 +145,8 @@ std::uint64_t context_switches(const std::string& task) {
 }  // namespace
 
 TEST_SUITE("doorbell") {
-  TEST_CASE("a lone item that completes a batch is handled, at whatever phase of the sleep") {  // T6
+  TEST_CASE(
+      "a lone item that completes a batch is handled, at whatever phase of the sleep") {  // T6
     Random random = databuffer::stress::printed_random();
     for (const WaitStrategy strategy : {WaitStrategy::kPark, WaitStrategy::kAdaptive}) {
       CAPTURE(to_string(strategy));
@@ -172,9 +174,9 @@ TEST_SUITE("doorbell") {
       const std::uint32_t items = static_cast<std::uint32_t>(
           databuffer::stress::number_from_environment("DATABUFFER_STRESS_SECONDS", 1) *
           databuffer::stress::scaled(800));
-      CHECK(run_patient_producers(
-                producers, patient_options(producers, 1h, WaitStrategy::kPark), random,
-                [&](std::uint32_t sequence) { return sequence < items; }) == "");
+      CHECK(run_patient_producers(producers, patient_options(producers, 1h, WaitStrategy::kPark),
+                                  random,
+                                  [&](std::uint32_t sequence) { return sequence < items; }) == "");
     }
   }
 
@@ -210,14 +212,15 @@ TEST_SUITE("doorbell") {
       std::atomic<std::uint64_t> handled{0};
       std::atomic<std::uint64_t> inserted{0};
       std::atomic<std::uint64_t> refused{0};
-      Buffer<Item> buffer({.name = "tiny",
-                           .partitions = partitions,
-                           .max_size = random.number(1, capacity),
-                           .flush_interval = 1h,
-                           .capacity = capacity,
-                           .insert_timeout = databuffer::kForever,
-                           .wait_strategy = random.pick({WaitStrategy::kPark, WaitStrategy::kAdaptive})},
-                          [&](std::span<Item> items) { handled += items.size(); });
+      Buffer<Item> buffer(
+          {.name = "tiny",
+           .partitions = partitions,
+           .max_size = random.number(1, capacity),
+           .flush_interval = 1h,
+           .capacity = capacity,
+           .insert_timeout = databuffer::kForever,
+           .wait_strategy = random.pick({WaitStrategy::kPark, WaitStrategy::kAdaptive})},
+          [&](std::span<Item> items) { handled += items.size(); });
       Crew crew;
       crew.add(16, [&](std::size_t) {
         while (budget.is_left()) {
@@ -245,7 +248,8 @@ TEST_SUITE("doorbell") {
 
   TEST_CASE("an idle buffer's threads do not wake at all") {  // T2, T3, M1
     Buffer<Item> buffer({.name = "idle", .partitions = 3}, [](std::span<Item>) {});
-    for (int item = 0; item < 100'000; ++item) REQUIRE(buffer.insert(Item{}) == InsertStatus::kAccepted);
+    for (int item = 0; item < 100'000; ++item)
+      REQUIRE(buffer.insert(Item{}) == InsertStatus::kAccepted);
     static_cast<void>(buffer.sync_flush());
     const std::vector<std::string> tasks = databuffer::stress::tasks_named("idle.");
     REQUIRE(tasks.size() == 4);  // three consumers and the watch

@@ -72,7 +72,8 @@ std::size_t lines_of(const char* path) {
 }  // namespace
 
 TEST_SUITE("handler failure") {
-  TEST_CASE("a handler that throws anything at random loses nothing, and keeps being called") {  // H1
+  TEST_CASE(
+      "a handler that throws anything at random loses nothing, and keeps being called") {  // H1
     Random random = databuffer::stress::printed_random();
     constexpr std::size_t kProducers = 4;
     constexpr std::size_t kPartitions = 2;
@@ -80,17 +81,19 @@ TEST_SUITE("handler failure") {
     Witness witness(kProducers, kPartitions, items);
     DropCounts drops;
     std::vector<Random> handler_random;
-    for (std::size_t index = 0; index < kPartitions; ++index) handler_random.emplace_back(random.seed());
+    for (std::size_t index = 0; index < kPartitions; ++index)
+      handler_random.emplace_back(random.seed());
     Options options{.name = "throws", .partitions = kPartitions, .max_size = 13};
     options.on_drop = [&](std::span<Item> dropped, const databuffer::DropInfo& info) {
       drops.add(info.reason, dropped.size());
       witness.ended(dropped);
     };
-    Buffer<Item> buffer(std::move(options), [&](std::span<Item> batch, const FlushContext& context) {
-      witness.saw(context.partition_index, batch);
-      throw_anything(handler_random[context.partition_index]);
-      witness.ended(batch);
-    });
+    Buffer<Item> buffer(std::move(options),
+                        [&](std::span<Item> batch, const FlushContext& context) {
+                          witness.saw(context.partition_index, batch);
+                          throw_anything(handler_random[context.partition_index]);
+                          witness.ended(batch);
+                        });
     Crew producers;
     producers.add(kProducers, [&](std::size_t producer) {
       for (std::uint32_t sequence = 0; sequence < items; ++sequence) {
@@ -174,7 +177,8 @@ TEST_SUITE("handler failure") {
     }
     CHECK(eventually([&] { return handled == 100; }));
     CHECK(buffer.info()[0].abandoned == 1);
-    CHECK(buffer.sync_flush(20ms)[0].status == CallStatus::kTimedOut);  // the stuck batch is covered
+    CHECK(buffer.sync_flush(20ms)[0].status ==
+          CallStatus::kTimedOut);  // the stuck batch is covered
     CHECK(buffer.ledger().in_flight == 1);
     may_return.count_down();
     CHECK(buffer.sync_flush()[0].status == CallStatus::kDone);

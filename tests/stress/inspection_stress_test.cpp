@@ -1,6 +1,6 @@
-// Goal: looking at a buffer and taking from it, in the middle of traffic, loses and doubles nothing.
-// Method: numbered items; each that was inserted is either handled or taken, once; no dump shows one
-// twice or out of order; shrinking disturbs nobody.
+// Goal: looking at a buffer and taking from it, in the middle of traffic, loses and doubles
+// nothing. Method: numbered items; each that was inserted is either handled or taken, once; no dump
+// shows one twice or out of order; shrinking disturbs nobody.
 
 #include <doctest/doctest.h>
 
@@ -87,20 +87,22 @@ TEST_SUITE("inspection") {
   TEST_CASE("dump shows each item once and in order, and takes none") {
     constexpr std::size_t kProducers = 3;
     Witness witness(kProducers, 1, kMostItems);
-    run_traffic({.name = "dump", .max_size = 100}, kProducers, 2, witness, [&](Buffer<Item>& buffer) {
-      check_order(buffer.dump(), kProducers, "dump", witness.findings());
-    });
+    run_traffic({.name = "dump", .max_size = 100}, kProducers, 2, witness,
+                [&](Buffer<Item>& buffer) {
+                  check_order(buffer.dump(), kProducers, "dump", witness.findings());
+                });
   }
 
   TEST_CASE("take and flush share the items out, each to one of them") {
     constexpr std::size_t kProducers = 3;
     Witness witness(kProducers, 1, kMostItems);
-    run_traffic({.name = "take", .max_size = 100}, kProducers, 2, witness, [&](Buffer<Item>& buffer) {
-      const std::vector<Item> items = buffer.take();
-      check_order(items, kProducers, "take", witness.findings());
-      witness.ended(items);
-      std::this_thread::sleep_for(50us);
-    });
+    run_traffic({.name = "take", .max_size = 100}, kProducers, 2, witness,
+                [&](Buffer<Item>& buffer) {
+                  const std::vector<Item> items = buffer.take();
+                  check_order(items, kProducers, "take", witness.findings());
+                  witness.ended(items);
+                  std::this_thread::sleep_for(50us);
+                });
   }
 
   TEST_CASE("shrinking, from several threads and by itself, disturbs neither order nor number") {

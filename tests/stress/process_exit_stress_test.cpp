@@ -1,7 +1,7 @@
 // Goal: a buffer may live to the very end of the process, and the process still ends in time with
 // everything flushed. (L1)
-// Method: this program runs itself once more for each case. The second run, told by the environment,
-// is the process that ends; the first reads what it wrote and how it ended.
+// Method: this program runs itself once more for each case. The second run, told by the
+// environment, is the process that ends; the first reads what it wrote and how it ended.
 
 #include <doctest/doctest.h>
 #include <sys/wait.h>
@@ -74,7 +74,8 @@ struct LateInsert {
 };
 
 void end_with_static_buffers() {
-  static Buffer<int> first(named("first"), [](std::span<int> items) { report("first", items.size()); });
+  static Buffer<int> first(named("first"),
+                           [](std::span<int> items) { report("first", items.size()); });
   static LateInsert late{&first};  // ends before the buffer, after this thread's slots are gone
   static Buffer<int> second(named("second"),
                             [](std::span<int> items) { report("second", items.size()); });
@@ -85,9 +86,8 @@ void end_with_static_buffers() {
 
 void end_with_thread_local_buffers() {
   const auto use = [](const char* name, int items) {
-    thread_local Buffer<int> buffer(named(name), [name](std::span<int> batch) {
-      report(name, batch.size());
-    });
+    thread_local Buffer<int> buffer(named(name),
+                                    [name](std::span<int> batch) { report(name, batch.size()); });
     insert_items(buffer, items);
   };
   std::thread(use, "of-a-thread", 3).join();
@@ -112,10 +112,10 @@ void end_with_stuck_handler() {
 }  // namespace
 
 TEST_SUITE("process exit") {
-  TEST_CASE("static buffers are flushed at exit, and take inserts till they end") {
+  TEST_CASE("static buffers take inserts and flush them until they end") {
     if (is_ending_process()) end_with_static_buffers();
     const Ending ending =
-        run_ending_process("static buffers are flushed at exit, and take inserts till they end");
+        run_ending_process("static buffers take inserts and flush them until they end");
     CAPTURE(ending.output);
     CHECK(ending.code == 0);
     CHECK(ending.output.find("first got 11\n") != std::string::npos);
@@ -124,7 +124,8 @@ TEST_SUITE("process exit") {
 
   TEST_CASE("thread-local buffers are flushed when their thread ends") {
     if (is_ending_process()) end_with_thread_local_buffers();
-    const Ending ending = run_ending_process("thread-local buffers are flushed when their thread ends");
+    const Ending ending =
+        run_ending_process("thread-local buffers are flushed when their thread ends");
     CAPTURE(ending.output);
     CHECK(ending.code == 0);
     CHECK(ending.output.find("of-a-thread got 3\n") != std::string::npos);
@@ -133,8 +134,8 @@ TEST_SUITE("process exit") {
 
   TEST_CASE("a handler stuck beyond close_timeout may return while the process ends") {
     if (is_ending_process()) end_with_stuck_handler();
-    const Ending ending =
-        run_ending_process("a handler stuck beyond close_timeout may return while the process ends");
+    const Ending ending = run_ending_process(
+        "a handler stuck beyond close_timeout may return while the process ends");
     CAPTURE(ending.output);
     CHECK(ending.code == 0);
     CHECK(ending.output.find("stuck got 1\n") != std::string::npos);

@@ -27,7 +27,8 @@ namespace databuffer::stress {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (error != std::errc{} || end != digits.data() + digits.size()) {
-    throw std::invalid_argument(std::string(name) + " = " + text + ": a whole number, 0 … 2^64 - 1");
+    throw std::invalid_argument(std::string(name) + " = " + text +
+                                ": a whole number, 0 … 2^64 - 1");
   }
   return number;
 }
@@ -72,8 +73,8 @@ class Budget {
  public:
   explicit Budget(std::chrono::milliseconds usual)
       : end_(std::chrono::steady_clock::now() +
-             std::chrono::milliseconds(
-                 1000 * number_from_environment("DATABUFFER_STRESS_SECONDS", 0))) {
+             std::chrono::milliseconds(1000 *
+                                       number_from_environment("DATABUFFER_STRESS_SECONDS", 0))) {
     if (std::getenv("DATABUFFER_STRESS_SECONDS") == nullptr) end_ += usual;
   }
   [[nodiscard]] bool is_left() const noexcept { return std::chrono::steady_clock::now() < end_; }

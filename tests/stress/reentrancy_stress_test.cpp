@@ -1,6 +1,6 @@
-// Goal: whatever a handler, a hook or an item calls on its own buffer, nothing waits for itself, and
-// every item has its end.
-// Method: real threads, calls from inside; a deadlock ends the test by the watchdog.
+// Goal: whatever a handler, a hook or an item calls on its own buffer, nothing waits for itself,
+// and every item has its end. Method: real threads, calls from inside; a deadlock ends the test by
+// the watchdog.
 
 #include <doctest/doctest.h>
 
@@ -185,7 +185,8 @@ TEST_SUITE("re-entrancy") {
   }
 
   TEST_CASE("a range that inserts while it is read does not open the gate") {
-    Options options{.name = "range", .max_size = 64, .capacity = 128, .overflow = Overflow::kReject};
+    Options options{
+        .name = "range", .max_size = 64, .capacity = 128, .overflow = Overflow::kReject};
     options.flush_interval = 1h;
     std::latch may_return{1};
     Buffer<int> buffer(std::move(options), [&](std::span<int>) { may_return.wait(); });
@@ -248,8 +249,8 @@ TEST_SUITE("last owner") {
     std::atomic<int> handled{0};
     owner.buffer = std::make_unique<Buffer<int>>(Options{.name = "hooked-out", .max_size = 1},
                                                  [&](std::span<int>) { ++handled; });
-    owner.buffer->telemetry().attach("end", Event::kFlushStop,
-                                     [&](const databuffer::TelemetryEvent&) { owner.buffer.reset(); });
+    owner.buffer->telemetry().attach(
+        "end", Event::kFlushStop, [&](const databuffer::TelemetryEvent&) { owner.buffer.reset(); });
     REQUIRE(owner.buffer->insert(1) == InsertStatus::kAccepted);
     CHECK(eventually([] { return databuffer::stress::tasks_named("hooked-out").empty(); }));
     CHECK(handled == 1);

@@ -44,7 +44,8 @@ class Callers {
   void handle(std::span<const Item> items) {
     for (const Item& item : items) {
       if (item.producer == kNobody) continue;
-      // relaxed: a caller sees it because sync_flush says so, or not at all; nothing else orders it.
+      // relaxed: a caller sees it because sync_flush says so, or not at all; nothing else orders
+      // it.
       handled_[item.producer].store(item.sequence, std::memory_order_relaxed);
     }
   }

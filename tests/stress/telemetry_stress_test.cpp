@@ -44,8 +44,8 @@ void attach_and_detach(Telemetry telemetry, const std::string& id, std::uint64_t
                        const Budget& budget, std::atomic<std::uint64_t>& events) {
   Random random(seed);
   while (budget.is_left()) {
-    const EventSet set = random.pick({EventSet(Event::kInsertStop), EventSet(Event::kFlushStart),
-                                      EventSet::all()});
+    const EventSet set =
+        random.pick({EventSet(Event::kInsertStop), EventSet(Event::kFlushStart), EventSet::all()});
     const bool throws = random.one_in(4);
     telemetry.attach(id, set, [&events, throws](const TelemetryEvent&) {
       ++events;
@@ -59,7 +59,8 @@ void attach_and_detach(Telemetry telemetry, const std::string& id, std::uint64_t
 }  // namespace
 
 TEST_SUITE("telemetry") {
-  TEST_CASE("hooks that come, go and throw during traffic cost no item, and one that stays hears all") {
+  TEST_CASE(
+      "hooks that come, go and throw during traffic cost no item, and one that stays hears all") {
     Random random = databuffer::stress::printed_random();
     constexpr std::size_t kProducers = 3;
     const Budget budget(2s);
@@ -84,13 +85,15 @@ TEST_SUITE("telemetry") {
         attach_and_detach(buffer.telemetry(), "b" + std::to_string(index), seed, budget, events);
       });
       crew.add([&, index, seed = random.seed()] {
-        attach_and_detach(databuffer::telemetry(), "p" + std::to_string(index), seed, budget, events);
+        attach_and_detach(databuffer::telemetry(), "p" + std::to_string(index), seed, budget,
+                          events);
       });
     }
     crew.add(kProducers, [&](std::size_t producer) {
       for (std::uint32_t sequence = 0; sequence < kMostItems && budget.is_left(); ++sequence) {
         const Item item{static_cast<std::uint32_t>(producer), sequence};
-        if (buffer.insert(item, databuffer::kForever) == InsertStatus::kAccepted) witness.took(item);
+        if (buffer.insert(item, databuffer::kForever) == InsertStatus::kAccepted)
+          witness.took(item);
       }
     });
     crew.join();
@@ -116,7 +119,8 @@ TEST_SUITE("telemetry") {
     static_cast<void>(buffer.sync_flush());
     const std::uint64_t heard = events;
     CHECK(heard >= 200);
-    for (int item = 0; item < 100; ++item) REQUIRE(buffer.insert(Item{}) == InsertStatus::kAccepted);
+    for (int item = 0; item < 100; ++item)
+      REQUIRE(buffer.insert(Item{}) == InsertStatus::kAccepted);
     static_cast<void>(buffer.sync_flush());
     CHECK(events == heard);
   }

@@ -76,9 +76,7 @@ class Witness {
   }
 
   /// relaxed: see ended().
-  [[nodiscard]] std::uint64_t ended_items() const {
-    return ended_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::uint64_t ended_items() const { return ended_.load(std::memory_order_relaxed); }
 
   [[nodiscard]] std::uint64_t taken_items() const {
     std::uint64_t count = 0;
@@ -109,10 +107,10 @@ class Witness {
     return "item " + std::to_string(item.producer) + ":" + std::to_string(item.sequence);
   }
 
-  std::vector<std::vector<std::uint8_t>> was_taken_;       // written by each item's producer
-  std::vector<std::vector<std::atomic<unsigned>>> ends_;   // written by who ends an item
-  std::vector<std::vector<std::int64_t>> in_order_;        // written by each partition's handler
-  std::atomic<std::uint64_t> ended_{0};                    // likewise
+  std::vector<std::vector<std::uint8_t>> was_taken_;      // written by each item's producer
+  std::vector<std::vector<std::atomic<unsigned>>> ends_;  // written by who ends an item
+  std::vector<std::vector<std::int64_t>> in_order_;       // written by each partition's handler
+  std::atomic<std::uint64_t> ended_{0};                   // likewise
   Findings findings_;
 };
 

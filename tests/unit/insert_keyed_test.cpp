@@ -43,7 +43,7 @@ TEST_SUITE("insert_keyed") {
   TEST_CASE("all items of a key are in one partition, in order") {
     for (const std::size_t partitions : {1U, 2U, 3U, 8U, 100U}) {
       CAPTURE(partitions);
-      ManualBuffer<Keyed> buffer({.partitions = partitions, .max_size = 7});
+      ManualBuffer<Keyed> buffer({.partitions = partitions, .max_size = 7, .capacity = 10'000});
       std::mt19937 random(3);
       std::map<int, int> next_number;
       for (int item = 0; item < 2000; ++item) {

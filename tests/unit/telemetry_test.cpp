@@ -72,12 +72,16 @@ TEST_SUITE("telemetry events") {
     Listener listener;
     ManualBuffer<int> buffer({.max_size = 100});
     listener.listen(buffer, Event::kInsertException);
-    CHECK_THROWS_AS(buffer->insert_batch(made_forward(5,
-                                                      [](int item) {
-                                                        if (item == 3) throw SaysNothing();
-                                                        return item;
-                                                      })),
-                    SaysNothing);
+    bool is_thrown = false;
+    try {  // Not CHECK_THROWS_AS: doctest asks what() and reads through the null.
+      buffer->insert_batch(made_forward(5, [](int item) {
+        if (item == 3) throw SaysNothing();
+        return item;
+      }));
+    } catch (const SaysNothing&) {
+      is_thrown = true;
+    }
+    CHECK(is_thrown);
     CHECK_THROWS_AS(buffer->insert_batch(made_forward(5,
                                                       [](int item) {
                                                         if (item == 3) throw 42;  // NOLINT

@@ -12,5 +12,5 @@
                                             __FILE__, __LINE__, #fact)),                        \
              std::abort()))
 #else
-#define DATABUFFER_ASSERT(fact) static_cast<void>(0)
+#define DATABUFFER_ASSERT(fact) static_cast<void>(sizeof(!(fact)))
 #endif

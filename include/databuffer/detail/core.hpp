@@ -55,7 +55,10 @@ class Source {
   /// false, with nothing moved, if the queue cannot allocate.
   [[nodiscard]] virtual bool push(Slot& slot, std::size_t count) noexcept = 0;
 
-  /// Prepared items that are not in the queue and cannot go back to the caller.
+  /// Prepared items that are not in the queue.
+  [[nodiscard]] virtual std::size_t ahead() const noexcept { return 0; }
+
+  /// Those of them that the caller has no more.
   [[nodiscard]] virtual std::size_t stranded() const noexcept { return 0; }
 
   /// Moves up to `count` items into `cargo`, to be dropped; returns how many there were. Throws
@@ -131,8 +134,9 @@ class Core {
   /// Calls `visit` with all pending items of one partition, in the order of delivery; they stay.
   /// Nothing is delivered from that partition meanwhile.
   virtual void inspect(std::size_t partition_index, const std::function<void(Cargo&)>& visit) = 0;
-  /// Removes all pending items of one partition and appends them to `cargo`.
-  virtual void take(std::size_t partition_index, Cargo& cargo) = 0;
+  /// Calls `collect` with all pending items of one partition, to move them out; then removes them,
+  /// unless it throws.
+  virtual void take(std::size_t partition_index, const std::function<void(Cargo&)>& collect) = 0;
 
   [[nodiscard]] virtual std::size_t size() const noexcept = 0;
   [[nodiscard]] virtual std::vector<PartitionInfo> info() const = 0;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <new>
 #include <ranges>
 #include <type_traits>
 #include <utility>
@@ -131,6 +132,9 @@ class Inserter {
   [[nodiscard]] static std::size_t count_of(R& items) {
     if constexpr (std::ranges::sized_range<R>) {
       return static_cast<std::size_t>(std::ranges::size(items));
+    } else if constexpr (std::sized_sentinel_for<std::ranges::sentinel_t<R>,
+                                                 std::ranges::iterator_t<R>>) {
+      return static_cast<std::size_t>(std::ranges::end(items) - std::ranges::begin(items));
     } else if constexpr (std::ranges::forward_range<R>) {
       return static_cast<std::size_t>(std::ranges::distance(items));
     } else {
@@ -156,10 +160,21 @@ std::vector<T> dump(Core& core) {
 
 template <class T>
 std::vector<T> take(Core& core) {
-  CargoOf<T> cargo;
-  for (std::size_t index = 0; index < core.options().partitions; ++index) core.take(index, cargo);
-  return std::vector<T>(std::move_iterator<T*>(cargo.items()),
-                        std::move_iterator<T*>(cargo.items() + cargo.size()));
+  std::vector<T> items;
+  try {
+    for (std::size_t index = 0; index < core.options().partitions; ++index) {
+      core.take(index, [&items](Cargo& cargo) {
+        T* const first = static_cast<T*>(cargo.data());
+        items.reserve(items.size() + cargo.size());
+        for (std::size_t item = 0; item < cargo.size(); ++item) {
+          items.push_back(std::move(first[item]));
+        }
+      });
+    }
+  } catch (const std::bad_alloc&) {
+    if (items.empty()) throw;  // Else the caller has these, and the others stay pending.
+  }
+  return items;
 }
 
 }  // namespace databuffer::detail

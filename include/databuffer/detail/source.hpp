@@ -38,10 +38,11 @@ class ItemSource final : public Source {
   T* item_;  // borrowed from the caller
 };
 
-/// Whether the queue may read the range itself: items of T in contiguous memory and a constructor
-/// that cannot throw, so that nothing of the user's runs half way.
-template <class T, class Iterator>
-concept DirectIterator =
+/// Whether the queue may read the range itself: items of T in contiguous memory that says where it
+/// ends, and a constructor that cannot throw, so that nothing of the user's runs half way.
+template <class T, class Iterator, class Sentinel>
+concept DirectRange =
+    std::sized_sentinel_for<Sentinel, Iterator> &&
     (std::contiguous_iterator<Iterator> ||
      requires(Iterator it) {
        requires std::contiguous_iterator<typename Iterator::iterator_type>;
@@ -59,7 +60,10 @@ class RangeSource final : public Source {
   // Constructs the items first and claims them then, so that whatever the range or a constructor
   // throws, the queue has either an item or never heard of it.
   Prepared prepare(std::size_t count) noexcept override {
-    if constexpr (DirectIterator<T, Iterator>) return {.count = count};
+    if constexpr (DirectRange<T, Iterator, Sentinel>) {
+      const auto left = static_cast<std::size_t>(last_ - at_);
+      return {.count = left < count ? left : count, .is_exhausted = left == 0};
+    }
     Prepared prepared;
     try {
       if (count <= kReserveItems) gathered_.reserve(count);
@@ -77,7 +81,7 @@ class RangeSource final : public Source {
   }
 
   [[nodiscard]] std::size_t weight(const Weigh& weigh, std::size_t index) const override {
-    if constexpr (DirectIterator<T, Iterator>) {
+    if constexpr (DirectRange<T, Iterator, Sentinel>) {
       auto&& item = at_[static_cast<std::iter_difference_t<Iterator>>(index)];  // not moved by this
       return weigh(std::addressof(item));
     } else {
@@ -87,7 +91,7 @@ class RangeSource final : public Source {
 
   [[nodiscard]] bool push(Slot& slot, std::size_t count) noexcept override {
     auto& lane_slot = static_cast<LaneSlot<T>&>(slot);
-    if constexpr (DirectIterator<T, Iterator>) {
+    if constexpr (DirectRange<T, Iterator, Sentinel>) {
       if (!lane_slot.push_bulk(at_, count)) return false;
       at_ += static_cast<std::iter_difference_t<Iterator>>(count);
     } else {
@@ -97,7 +101,14 @@ class RangeSource final : public Source {
     return true;
   }
 
-  [[nodiscard]] std::size_t stranded() const noexcept override { return gathered_.size(); }
+  [[nodiscard]] std::size_t ahead() const noexcept override { return gathered_.size(); }
+
+  [[nodiscard]] std::size_t stranded() const noexcept override {
+    // A range that can be read again and was copied still has them.
+    constexpr bool kHasCopies = std::forward_iterator<Iterator> &&
+                                std::is_lvalue_reference_v<std::iter_reference_t<Iterator>>;
+    return kHasCopies ? 0 : gathered_.size();
+  }
 
   std::size_t give(std::size_t count, Cargo& cargo) override {
     auto& to = static_cast<CargoOf<T>&>(cargo);
