@@ -2,9 +2,10 @@
 
 #include <doctest/doctest.h>
 
-#include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
+#include <future>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,21 +25,17 @@ namespace {
 class HungSink final : public tools::Sink {
  public:
   void write(std::span<const tools::Line> /*lines*/) override {
-    is_in_write_ = true;
-    is_in_write_.notify_all();
-    is_released_.wait(false);
+    is_in_write_.set_value();
+    is_released_.get_future().wait();
   }
   void finish() override {}
 
-  void wait_until_in_write() const { is_in_write_.wait(false); }
-  void release() {
-    is_released_ = true;
-    is_released_.notify_all();
-  }
+  void wait_until_in_write() { is_in_write_.get_future().wait(); }
+  void release() { is_released_.set_value(); }
 
  private:
-  std::atomic<bool> is_in_write_{false};
-  std::atomic<bool> is_released_{false};
+  std::promise<void> is_in_write_;
+  std::promise<void> is_released_;
 };
 
 TEST_SUITE("stuck") {

@@ -34,7 +34,8 @@ check breaks safety BROKEN_HEAVIEST_WAITS_FOR_ROOM -> invalid end state
 #define CAPACITY 3     /* Options::capacity_bytes */
 #define TRIP 3         /* Options::max_bytes: makes a batch due, and is its limit */
 
-chan queue = [4] of { byte };  /* the weights of what is pending */
+chan queue = [4] of { byte };  /* the weights of what is pending, */
+byte items;                    /* and how many there are */
 byte weight;                   /* WeightGate::pending_ */
 bool is_demanded;
 bool is_rung;                  /* the doorbell's token */
@@ -61,7 +62,9 @@ inline ring_room() {
 }
 
 inline demand_flush() {
-#ifndef BROKEN_NO_DEMAND
+#ifdef BROKEN_NO_DEMAND
+  skip
+#else
   is_demanded = true;
 #ifndef BROKEN_DEMAND_WITHOUT_RING
   is_rung = true
@@ -118,7 +121,7 @@ inline insert(added) {
         :: true -> weight = weight - added; ring_room(); break  /* no memory: the call ends */
         fi;
 #endif
-        d_step { is_rung = is_rung || empty(queue); queue ! added };
+        d_step { is_rung = is_rung || items == 0; queue ! added; items++ };
         if
 #ifndef BROKEN_NO_RING_WHEN_DUE
         :: is_due -> is_rung = true
@@ -156,20 +159,19 @@ active proctype Consumer() {
   byte next;
 
   do
-  :: nempty(queue) && is_due ->     /* gather() */
+  :: items > 0 && is_due ->         /* gather() */
 #ifndef BROKEN_FORGETS_AFTER_TAKING
     is_demanded = false;
 #endif
     d_step {
-      queue ? taken;
       do
-      :: nempty(queue) ->
+      :: items > 0 ->
         queue ? <next>;
         if
-        :: taken + next <= TRIP -> queue ? next; taken = taken + next
+        :: taken == 0 || taken + next <= TRIP -> queue ? next; items--; taken = taken + next
         :: else -> break
         fi
-      :: empty(queue) -> break
+      :: items == 0 -> break
       od;
       next = 0
     };
@@ -181,8 +183,9 @@ active proctype Consumer() {
     ring_room()
 #endif
   :: else ->                        /* park() */
-end_parked:
-    is_rung;
-    is_rung = false
+    if
+    :: is_rung -> is_rung = false
+    :: !is_rung && running == 0 && !(items > 0 && is_due) -> break  /* asleep for good reason */
+    fi
   od
 }

@@ -165,8 +165,8 @@ class Round {
     Random random(handler_seed_ ^ (context.batch_id << 24U) ^ (context.partition_index << 16U) ^
                   context.attempt);
     check_batch(items, context);
-    // Later attempts see what earlier ones saw, or a part of it; and a call whose consumer is replaced
-    // before it gets this far is overtaken.
+    // Later attempts see what earlier ones saw, or a part of it; and a call whose consumer is
+    // replaced before it gets this far is overtaken.
     if (context.attempt == 1 && setting_.options.on_overdue == OnOverdue::kReport) {
       witness_.saw(context.partition_index, items);
     }
