@@ -12,7 +12,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -65,6 +65,11 @@ constexpr Shape kShapes[] = {{1, 1}, {2, 1}, {2, 2}, {4, 4}, {8, 4}, {16, 4}, {6
 constexpr Shape kBatchShapes[] = {{1, 1}, {4, 4}};
 constexpr std::size_t kBatches[] = {16, 64, 1000};
 constexpr const char* kItems[] = {"8B", "64B", "string32"};
+
+// Runs to find out how many items make a run of the wanted length.
+constexpr std::size_t kTrials = 2;
+constexpr std::chrono::seconds kQuickTime{45};
+constexpr std::chrono::hours kFullTime{1};
 
 /// The case belongs to --quick: all that a goal is stated for, and a sample of the rest.
 bool is_quick(const Case& candidate) {
@@ -131,13 +136,35 @@ Run run(const Case& contest, const Entry& entry, std::uint64_t items) {
 /// How many items keep this contender busy for about `seconds`. Two short runs: the first also
 /// touches the memory and starts the allocator's arenas.
 std::uint64_t measure_items(const Case& contest, const Entry& entry, double seconds) {
-  double items = 100'000;
-  for (const double share : {0.1, 1.0}) {
+  constexpr double kFewestItems = 20'000;
+  double items = kFewestItems;
+  for (std::size_t index = 1; index <= kTrials; ++index) {
+    const double share = static_cast<double>(index) / kTrials;
     const Run trial = run(contest, entry, static_cast<std::uint64_t>(items));
-    items = std::clamp(trial.items_per_second() * seconds * share, 20'000.0, 1e9);
+    items = std::clamp(trial.items_per_second() * seconds * share, kFewestItems, 1e9);
   }
   return static_cast<std::uint64_t>(items);
 }
+
+/// Keeps a series of runs within a time, by shortening those to come.
+class Budget {
+ public:
+  Budget(std::chrono::duration<double> total, std::size_t runs) : total_(total), runs_left_(runs) {}
+
+  /// How long the next runs may take each, given that they would like to take `seconds`.
+  [[nodiscard]] double share(double seconds) const {
+    const std::chrono::duration<double> left = total_ - (std::chrono::steady_clock::now() - began_);
+    constexpr double kShortest = 0.002;
+    return std::clamp(left.count() / static_cast<double>(runs_left_), kShortest,
+                      std::max(kShortest, seconds));
+  }
+  void spend(std::size_t runs) noexcept { runs_left_ -= std::min(runs, runs_left_ - 1); }
+
+ private:
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> total_;
+  std::size_t runs_left_;  // never 0
+};
 
 void run_case(const Case& contest, const std::vector<const Entry*>& entries, std::size_t rounds,
               double seconds, std::vector<Row>& rows) {
@@ -184,30 +211,42 @@ void check_outputs(const Arguments& arguments) {
 }
 
 int run_all(const Arguments& arguments, const std::regex& filter) {
-  check_outputs(arguments);
-  const std::size_t rounds = arguments.rounds != 0 ? arguments.rounds : arguments.is_quick ? 5 : 7;
-  const std::size_t run_ms = arguments.run_ms != 0 ? arguments.run_ms
-                             : arguments.is_quick  ? 50
-                                                   : 100;
   const std::vector<Entry> entries = all_entries();
   const std::vector<Case> cases = cases_of(arguments);
+  const std::size_t rounds = arguments.rounds != 0 ? arguments.rounds : arguments.is_quick ? 5 : 7;
+  std::vector<std::vector<const Entry*>> chosen;
+  std::size_t runs = 0;
+  for (const Case& contest : cases) {
+    chosen.push_back(contenders_of(contest, entries, filter));
+    runs += chosen.back().size() * (rounds + kTrials);
+  }
+  if (runs == 0) throw CLI::ValidationError("--filter", arguments.filter + " matches nothing");
+  if (arguments.is_listing) {
+    for (std::size_t index = 0; index < cases.size(); ++index) {
+      for (const Entry* const entry : chosen[index]) {
+        std::cout << cases[index].name() << '/' << entry->contender << '\n';
+      }
+    }
+    return 0;
+  }
+
+  check_outputs(arguments);
+  const std::size_t default_ms = arguments.is_quick ? 50 : 100;
+  const std::size_t run_ms = arguments.run_ms != 0 ? arguments.run_ms : default_ms;
+  Budget budget(arguments.is_quick ? kQuickTime : kFullTime, runs);
   std::vector<Row> rows;
   const bool has_terminal = ::isatty(STDERR_FILENO) == 1;
   for (std::size_t index = 0; index < cases.size(); ++index) {
-    const std::vector<const Entry*> chosen = contenders_of(cases[index], entries, filter);
-    for (const Entry* const entry : chosen) {
-      if (arguments.is_listing) std::cout << cases[index].name() << '/' << entry->contender << '\n';
-    }
-    if (arguments.is_listing || chosen.empty()) continue;
+    if (chosen[index].empty()) continue;
     if (has_terminal) {
       std::fprintf(stderr, "\r\033[K%zu/%zu %s", index + 1, cases.size(),
                    cases[index].name().c_str());
     }
-    run_case(cases[index], chosen, rounds, static_cast<double>(run_ms) / 1e3, rows);
+    run_case(cases[index], chosen[index], rounds, budget.share(static_cast<double>(run_ms) / 1e3),
+             rows);
+    budget.spend(chosen[index].size() * (rounds + kTrials));
   }
   if (has_terminal) std::fputs("\r\033[K", stderr);
-  if (arguments.is_listing) return 0;
-  if (rows.empty()) throw CLI::ValidationError("--filter", arguments.filter + " matches nothing");
 
   std::cout << "max_size " << arguments.limits.max_size << ", capacity "
             << arguments.limits.capacity << ", " << rounds << " rounds of about " << run_ms

@@ -27,6 +27,8 @@ std::string print(const char* format, Values... values) {
   return text;
 }
 
+std::string contender_of(const Row& row) { return row.contender; }
+
 std::string case_of(const Row& row) {
   return row.shape + '/' + row.item + '/' + std::to_string(row.batch);
 }
@@ -67,9 +69,12 @@ std::string escape(std::string text) {
   return text;
 }
 
+// A contender that is in none of the panel's cases would be an error to gnuplot. Its colour is its
+// place among all, so that it is the same in every panel.
 void append_panel(std::ostringstream& script, const std::vector<Row>& rows, std::size_t index,
-                  const std::vector<std::string>& contenders) {
+                  const std::vector<std::string>& all_contenders) {
   const std::string data = "$panel" + std::to_string(index);
+  const std::vector<std::string> contenders = distinct(rows, contender_of);
   script << data << " << EOD\n";
   for (const std::string& case_name : distinct(rows, case_of)) {
     const auto any = std::find_if(rows.begin(), rows.end(),
@@ -83,8 +88,9 @@ void append_panel(std::ostringstream& script, const std::vector<Row>& rows, std:
   }
   script << "EOD\nset title \"" << panel_of(rows.front()) << "\"\nplot ";
   for (std::size_t column = 0; column < contenders.size(); ++column) {
+    const auto place = std::find(all_contenders.begin(), all_contenders.end(), contenders[column]);
     script << (column == 0 ? "" : ", ") << data << " using " << column + 2 << ":xtic(1) title \""
-           << escape(contenders[column]) << '"';
+           << escape(contenders[column]) << "\" lt " << place - all_contenders.begin() + 1;
   }
   script << '\n';
 }
@@ -102,7 +108,7 @@ double ratio(const Row& row, const Row& other) {
 }
 
 std::string format_table(const std::vector<Row>& rows) {
-  std::vector<std::string> others = distinct(rows, [](const Row& row) { return row.contender; });
+  std::vector<std::string> others = distinct(rows, contender_of);
   std::erase(others, kSubject);
 
   std::string table = print("%-7s %-9s %5s | %10s %6s", "shape", "item", "batch", kSubject, "mean");
@@ -155,8 +161,7 @@ void require_gnuplot() {
 }
 
 void plot(const std::vector<Row>& rows, const std::string& path) {
-  std::vector<std::string> contenders =
-      distinct(rows, [](const Row& row) { return row.contender; });
+  std::vector<std::string> contenders = distinct(rows, contender_of);
   const std::vector<std::string> panels = distinct(rows, panel_of);
   std::string quoted_path = path;
   for (std::size_t at = 0; (at = quoted_path.find('\'', at)) != std::string::npos; at += 2) {

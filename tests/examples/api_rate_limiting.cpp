@@ -24,6 +24,7 @@ using examples::require;
 using namespace std::chrono_literals;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
+constexpr int kItems = 1000;
 constexpr std::size_t kLargestCall = 100;
 constexpr std::chrono::milliseconds kPace = 20ms;
 
@@ -71,7 +72,6 @@ class PacedPoster {
 
 int main() {
   Service service;
-  constexpr int kItems = 1000;
   {
     auto posts = databuffer::Buffer<int>::per_partition(
         {.name = "posts",

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <databuffer/databuffer.hpp>
 
+#include <cstdint>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -21,6 +22,10 @@ namespace {
 
 using examples::require;
 namespace fs = std::filesystem;
+
+constexpr int kThreads = 4;
+constexpr int kRowsEach = 5000;
+constexpr std::uint64_t kRows = std::uint64_t{kThreads} * kRowsEach;
 
 struct Row {
   int user_id = 0;
@@ -73,9 +78,9 @@ class Statement {
     connection_->check(code);
   }
 
-  [[nodiscard]] std::int64_t read_number() {
+  [[nodiscard]] std::uint64_t read_count() {
     connection_->check(sqlite3_step(statement_.get()));
-    return sqlite3_column_int64(statement_.get(), 0);
+    return static_cast<std::uint64_t>(sqlite3_column_int64(statement_.get(), 0));
   }
 
  private:
@@ -131,9 +136,8 @@ int main() {
            }},
       [&path](std::size_t /*partition_index*/) { return RowWriter(path); });
 
-  constexpr int kThreads = 4;
-  constexpr int kRowsEach = 5000;
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int user = 0; user < kThreads; ++user) {
     threads.emplace_back([&rows, user] {
       for (int count = 0; count < kRowsEach; ++count) {
@@ -149,9 +153,9 @@ int main() {
   std::cout << report.ledger.flushed << " rows in " << transactions << " transactions\n";
 
   Connection connection(path);
-  const std::int64_t stored = Statement(connection, "SELECT count(*) FROM actions").read_number();
+  const std::uint64_t stored = Statement(connection, "SELECT count(*) FROM actions").read_count();
   fs::remove(path);
-  require(report.ledger.flushed == kThreads * kRowsEach, "every row is flushed");
-  require(stored == kThreads * kRowsEach, "every row is stored, once");
+  require(report.ledger.flushed == kRows, "every row is flushed");
+  require(stored == kRows, "every row is stored, once");
   require(transactions < report.ledger.flushed / 10, "in far fewer transactions than rows");
 }

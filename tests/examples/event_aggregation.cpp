@@ -19,6 +19,10 @@ namespace {
 using examples::require;
 using namespace std::chrono_literals;
 
+constexpr int kUsers = 3;
+constexpr std::size_t kClicks = 4000;  // of each
+constexpr std::size_t kEvents = kUsers * kClicks;
+
 struct Event {
   std::string type;
   int user_id = 0;
@@ -62,9 +66,8 @@ int main() {
         analytics.track_batch(counts);
       }};
 
-  constexpr int kUsers = 3;
-  constexpr std::size_t kClicks = 4000;
   std::vector<std::thread> threads;
+  threads.reserve(kUsers);
   for (int user = 0; user < kUsers; ++user) {
     threads.emplace_back([&events, user] {
       for (std::size_t click = 0; click < kClicks; ++click) {
@@ -74,13 +77,13 @@ int main() {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  require(events.close().ledger.flushed == kUsers * kClicks, "every event is flushed");
+  require(events.close().ledger.flushed == kEvents, "every event is flushed");
 
   const Counts totals = analytics.totals();
   for (int user = 0; user < kUsers; ++user) {
     require(totals.at({"purchase", user}) == kClicks / 10, "every purchase is counted");
     require(totals.at({"click", user}) == kClicks - kClicks / 10, "and every click");
   }
-  std::cout << kUsers * kClicks << " events in " << analytics.requests() << " requests\n";
+  std::cout << kEvents << " events in " << analytics.requests() << " requests\n";
   require(analytics.requests() < 100, "few requests");
 }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -21,6 +22,10 @@ namespace {
 using examples::require;
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
+
+constexpr int kThreads = 3;
+constexpr int kLinesEach = 10'000;
+constexpr std::uint64_t kLines = std::uint64_t{kThreads} * kLinesEach;
 
 struct Line {
   int thread = 0;
@@ -58,8 +63,6 @@ int main() {
   const fs::path path =
       fs::temp_directory_path() / ("databuffer_example_" + std::to_string(getpid()) + ".log");
   std::atomic<std::size_t> lost{0};
-  constexpr int kThreads = 3;
-  constexpr int kLines = 10'000;
   databuffer::Ledger ledger;
   {
     auto log = databuffer::Buffer<Line>::per_partition(
@@ -71,9 +74,10 @@ int main() {
                             const databuffer::DropInfo&) { lost += lines.size(); }},
         [&](std::size_t /*partition_index*/) { return LogFile(path, lost); });
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (int thread = 0; thread < kThreads; ++thread) {
       threads.emplace_back([&log, thread] {
-        for (int number = 0; number < kLines; ++number) {
+        for (int number = 0; number < kLinesEach; ++number) {
           log.insert({thread, number, "request served"});
         }
       });
@@ -96,5 +100,5 @@ int main() {
   fs::remove(path);
   std::cout << written << " lines written, " << ledger.dropped() << " lost\n";
   require(written == ledger.flushed, "the books agree with the file");
-  require(written + ledger.dropped() == kThreads * kLines, "every line is written or counted");
+  require(written + ledger.dropped() == kLines, "every line is written or counted");
 }

@@ -23,6 +23,9 @@ namespace {
 using examples::require;
 using namespace std::chrono_literals;
 
+constexpr std::size_t kThreads = 2;
+constexpr int kSamples = 1000;  // of each metric and thread
+
 struct Sample {
   std::string metric;
   double value = 0;
@@ -89,10 +92,9 @@ int main() {
       [&server](std::size_t partition_index) { return Aggregator(server, partition_index); });
 
   const std::vector<std::string> metrics{"cpu", "memory", "requests", "errors", "latency"};
-  constexpr int kThreads = 2;
-  constexpr int kSamples = 1000;
   std::vector<std::thread> threads;
-  for (int thread = 0; thread < kThreads; ++thread) {
+  threads.reserve(kThreads);
+  for (std::size_t thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&] {
       for (int value = 1; value <= kSamples; ++value) {
         for (const std::string& metric : metrics) {
@@ -110,7 +112,8 @@ int main() {
     std::cout << metric << ": " << summary.count << " samples, " << summary.lowest << " to "
               << summary.highest << '\n';
     require(summary.count == kThreads * kSamples, "with every sample");
-    require(summary.sum == kThreads * (kSamples * (kSamples + 1.0) / 2), "and their sum");
+    require(summary.sum == static_cast<double>(kThreads) * kSamples * (kSamples + 1) / 2,
+            "and their sum");
     require(summary.lowest == 1 && summary.highest == kSamples, "and their bounds");
   }
 }

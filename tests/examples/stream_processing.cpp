@@ -23,6 +23,9 @@ using databuffer::InsertStatus;
 using examples::require;
 using namespace std::chrono_literals;
 
+constexpr std::size_t kSensors = 2;
+constexpr std::size_t kReadings = 10'000;  // of each
+
 struct Average {
   double value = 0;
   std::size_t readings = 0;
@@ -53,9 +56,8 @@ int main() {
                                          std::string(to_string(status)));
       });
 
-  constexpr std::size_t kSensors = 2;
-  constexpr std::size_t kReadings = 10'000;
   std::vector<std::thread> sensors;
+  sensors.reserve(kSensors);
   for (std::size_t sensor = 0; sensor < kSensors; ++sensor) {
     sensors.emplace_back([&readings] {
       for (std::size_t reading = 0; reading < kReadings; ++reading) {

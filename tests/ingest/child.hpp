@@ -52,6 +52,7 @@ struct ChildSettings {
   std::optional<std::uint64_t> max_file_bytes{};  ///< RLIMIT_FSIZE: stands in for a full disk.
   std::string folder{};                           ///< To work in; empty: ours.
   bool has_terminal = false;                      ///< Standard error is a terminal of 100 columns.
+  bool has_streams = true;                        ///< False: standard input and output are closed.
   bool reads_output = true;  ///< False: nobody reads standard output until wait().
 };
 
@@ -225,6 +226,10 @@ class Child {
     ::dup2(input, STDIN_FILENO);
     ::dup2(output, STDOUT_FILENO);
     ::dup2(error, STDERR_FILENO);
+    if (!settings_.has_streams) {
+      ::close(STDIN_FILENO);
+      ::close(STDOUT_FILENO);
+    }
     for (const int signal : {SIGHUP, SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
     sigset_t none;
     sigemptyset(&none);

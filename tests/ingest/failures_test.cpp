@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "ingest/child.hpp"
@@ -203,6 +204,24 @@ TEST_SUITE("failures") {
     check_stored_prefix(database, summary);
   }
 
+  TEST_CASE("a database that is removed in the middle of a run is missed at the next batch") {
+    const TemporaryFolder folder;
+    const std::string database = folder.path("lines.db");
+    Child child({"ingest", "--sink", "sqlite:" + database, "--max-size", "10", "--json", "-"});
+    child.write_input(numbered_lines(10));
+    child.wait_until("for the first batch", [&] {
+      if (!std::filesystem::exists(database)) return false;
+      TestDatabase opened(database);
+      return opened.count("sqlite_schema") > 0 && opened.count("lines") == 10;
+    });
+    std::filesystem::remove(database);
+    child.write_input(numbered_lines(10));
+    child.wait_for_error(database + ": it was removed or replaced");
+    const Outcome outcome = child.wait();
+    CHECK(outcome.exit_code == 1);
+    CHECK(summary_of(outcome).at("failed") == 10);
+  }
+
   TEST_CASE("a database that may not grow: whole batches are stored, the rest failed") {
     const TemporaryFolder folder;
     const std::string input = folder.write("input", numbered_lines(200'000));
@@ -239,6 +258,26 @@ TEST_SUITE("failures") {
     CHECK(flushed > 0);
     CHECK(flushed % 500 == 0);
     CHECK((read_file(output) == "before\n" + numbered_lines(flushed)));
+  }
+
+  TEST_CASE("closed standard streams are errors, and no file is taken for them") {
+    const TemporaryFolder folder;
+    const std::string input = folder.write("input", "a\n");
+    const std::string output = folder.path("output");
+    const auto run_closed = [](std::vector<std::string> arguments) {
+      Child child(ChildSettings{.arguments = std::move(arguments), .has_streams = false});
+      return child.wait();
+    };
+    const Outcome no_output = run_closed({"ingest", input, "--sink", "stdout"});
+    CHECK(no_output.exit_code == 1);
+    CHECK(contains(no_output.err, "standard output: cannot write to it: Bad file descriptor"));
+    const Outcome no_input = run_closed({"ingest", "--sink", "null", "--quiet"});
+    CHECK(no_input.exit_code == 1);
+    CHECK(contains(no_input.err, "-: Bad file descriptor"));
+    const Outcome no_summary = run_closed({"ingest", input, "--sink", "file:" + output});
+    CHECK(no_summary.exit_code == 1);
+    CHECK(contains(no_summary.err, "standard output: cannot write the summary"));
+    CHECK(read_file(output) == "a\n");
   }
 
   TEST_CASE("a full disk is called so") {

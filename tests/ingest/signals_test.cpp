@@ -121,6 +121,22 @@ TEST_SUITE("signals") {
            text.substr(0, numbered_lines(static_cast<int>(flushed)).size())));
   }
 
+  TEST_CASE("a kill -9 leaves a database that opens and holds whole batches only") {
+    const TemporaryFolder folder;
+    const std::string input = folder.write("input", numbered_lines(500'000));
+    const std::string database = folder.path("lines.db");
+    Child child({"ingest", input, "--sink", "sqlite:" + database, "--max-size", "7"});
+    child.wait_until("for the first rows", [&] { return count_lines(database) > 0; });
+    child.send(SIGKILL);
+    CHECK(child.wait().exit_code == -1);
+    TestDatabase opened(database);
+    CHECK(opened.text("PRAGMA integrity_check") == "ok");
+    const std::vector<Row> rows = opened.rows();
+    CHECK(rows.size() < 500'000);
+    CHECK(rows.size() % 7 == 0);
+    CHECK(is_in_order(rows));
+  }
+
   TEST_CASE("a line that was cut by the stop is stored as far as it had come, and that is said") {
     const TemporaryFolder folder;
     const std::string database = folder.path("lines.db");

@@ -27,7 +27,7 @@ check holds  safety
 check holds  safety REQUESTS=2 ROOM=1 LIMIT=1
 check holds  returns
 check holds  safety OTHER=dump
-check holds  safety OTHER=take_all
+check holds  safety OTHER=take_all ROOM=1 LIMIT=2
 check breaks safety BROKEN_PASS_NUMBER_AFTER_COUNTS -> assertion violated
 check breaks safety BROKEN_COVERED_AT_PASS_BEGIN -> assertion violated
 check breaks returns BROKEN_COVERED_ONLY_BETWEEN_BATCHES -> acceptance cycle

@@ -28,12 +28,13 @@ Left out: the queue itself (an item is its count), `rung_at_`, statistics.
 An error is a consumer asleep for ever with `threshold` items pending: an invalid end state.
 
 check holds  safety ITEMS=3
+check holds  safety ITEMS=3 LIMIT=3
 check holds  safety TAKER ITEMS=2
 check holds  safety NO_MEMBARRIER ITEMS=3
 check breaks safety BROKEN_NO_HEAVY_FENCE -> invalid end state
 check breaks safety BROKEN_WATCH_READ_BEFORE_PUBLISH -> invalid end state
 check breaks safety BROKEN_NO_RECOUNT -> invalid end state
-check breaks safety BROKEN_MISSING_READ_AFTER_RECOUNT -> invalid end state
+check breaks safety BROKEN_MISSING_READ_AFTER_RECOUNT LIMIT=3 -> invalid end state
 check breaks safety BROKEN_STALE_RINGER_ENDS_WATCH -> invalid end state
 check breaks safety BROKEN_RING_WITHOUT_TOKEN -> invalid end state
 check breaks safety BROKEN_USED_ARMING_IS_KEPT -> invalid end state

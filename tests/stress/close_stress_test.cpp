@@ -129,7 +129,7 @@ class StuckHandler {
 TEST_SUITE("close") {
   TEST_CASE("against inserts at any time: accepted is flushed, refused is closed") {
     Random random = databuffer::stress::printed_random();
-    const Budget budget(3s);
+    const Budget budget(2s);
     std::size_t rounds = 0;
     for (; budget.is_left(); ++rounds) CloseRace(random).run(random);
     MESSAGE(rounds << " rounds");

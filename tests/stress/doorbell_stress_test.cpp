@@ -150,7 +150,7 @@ TEST_SUITE("doorbell") {
     Random random = databuffer::stress::printed_random();
     for (const WaitStrategy strategy : {WaitStrategy::kPark, WaitStrategy::kAdaptive}) {
       CAPTURE(to_string(strategy));
-      const Budget budget(700ms);
+      const Budget budget(400ms);
       CHECK(run_patient_producers(1, patient_options(1, 1h, strategy), random,
                                   [&](std::uint32_t) { return budget.is_left(); }) == "");
     }
@@ -160,7 +160,7 @@ TEST_SUITE("doorbell") {
     Random random = databuffer::stress::printed_random();
     for (const WaitStrategy strategy : {WaitStrategy::kPark, WaitStrategy::kAdaptive}) {
       CAPTURE(to_string(strategy));
-      const Budget budget(700ms);
+      const Budget budget(400ms);
       CHECK(run_patient_producers(1, patient_options(1000, 50us, strategy), random,
                                   [&](std::uint32_t) { return budget.is_left(); }) == "");
     }
@@ -182,7 +182,7 @@ TEST_SUITE("doorbell") {
 
   TEST_CASE("a producer that is held up anywhere in its insert takes nobody's wake-up away") {
     Random random = databuffer::stress::printed_random();
-    const Budget budget(3s);
+    const Budget budget(2s);
     PatientProducers patient(4, patient_options(3, 100us, WaitStrategy::kPark));
     const Interrupter interrupter;
     std::vector<pthread_t> threads;
@@ -208,7 +208,7 @@ TEST_SUITE("doorbell") {
     Random random = databuffer::stress::printed_random();
     for (const std::size_t capacity : {1, 2, 4}) {
       const std::size_t partitions = random.number(1, 3);
-      const Budget budget(600ms);
+      const Budget budget(400ms);
       std::atomic<std::uint64_t> handled{0};
       std::atomic<std::uint64_t> inserted{0};
       std::atomic<std::uint64_t> refused{0};

@@ -51,7 +51,7 @@ void check_order(const std::vector<Item>& items, std::size_t producers, const st
 template <class Meddle>
 void run_traffic(Options options, std::size_t producers, std::size_t meddlers, Witness& witness,
                  Meddle meddle) {
-  const Budget budget(1500ms);
+  const Budget budget(1s);
   Buffer<Item> buffer(std::move(options), [&](std::span<Item> items, const FlushContext& context) {
     witness.saw(context.partition_index, items);
     witness.ended(items);

@@ -334,7 +334,7 @@ class Round {
 TEST_SUITE("random configuration") {
   TEST_CASE("every item has exactly one end, in order, and the ledger is exact") {
     Random random = databuffer::stress::printed_random();
-    const databuffer::stress::Budget budget(5s);
+    const databuffer::stress::Budget budget(3s);
     std::size_t rounds = 0;
     do {
       Setting setting = random_setting(random);

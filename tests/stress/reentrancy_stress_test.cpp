@@ -10,7 +10,6 @@
 #include <functional>
 #include <latch>
 #include <memory>
-#include <ranges>
 #include <thread>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "stress/random.hpp"
 #include "stress/threads.hpp"
 #include "support/print.hpp"
+#include "support/ranges.hpp"
 
 namespace {
 
@@ -191,10 +191,10 @@ TEST_SUITE("re-entrancy") {
     std::latch may_return{1};
     Buffer<int> buffer(std::move(options), [&](std::span<int>) { may_return.wait(); });
     for (int round = 0; round < 50; ++round) {
-      auto range = std::views::iota(0, 1) | std::views::transform([&](int item) {
-                     static_cast<void>(buffer.insert(2));
-                     return item;
-                   });
+      const auto range = databuffer::support::made_forward(1, [&](int item) {
+        static_cast<void>(buffer.insert(2));
+        return item;
+      });
       static_cast<void>(buffer.insert_batch(range));
     }
     for (int item = 0; item < 2000; ++item) static_cast<void>(buffer.insert(3));

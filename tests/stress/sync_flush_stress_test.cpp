@@ -90,7 +90,7 @@ TEST_SUITE("sync_flush") {
     Random random = databuffer::stress::printed_random();
     for (const std::size_t partitions : {1, 4}) {
       CAPTURE(partitions);
-      const Budget budget(1200ms);
+      const Budget budget(700ms);
       Callers callers(1);
       Buffer<Item> buffer({.name = "full-rate",
                            .partitions = partitions,
@@ -111,7 +111,7 @@ TEST_SUITE("sync_flush") {
 
   TEST_CASE("many callers at once each get their own items flushed") {
     Random random = databuffer::stress::printed_random();
-    const Budget budget(1500ms);
+    const Budget budget(1s);
     Callers callers(8);
     Buffer<Item> buffer({.name = "callers",
                          .partitions = random.number(1, 4),

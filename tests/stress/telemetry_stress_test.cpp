@@ -63,7 +63,7 @@ TEST_SUITE("telemetry") {
       "hooks that come, go and throw during traffic cost no item, and one that stays hears all") {
     Random random = databuffer::stress::printed_random();
     constexpr std::size_t kProducers = 3;
-    const Budget budget(2s);
+    const Budget budget(1200ms);
     Witness witness(kProducers, 2, kMostItems);
     std::atomic<std::uint64_t> events{0};
     std::atomic<std::uint64_t> started{0};

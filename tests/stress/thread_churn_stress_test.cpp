@@ -138,7 +138,7 @@ TEST_SUITE("thread churn") {
   }
 
   TEST_CASE("buffers come and go while the threads that use them live") {
-    const Budget budget(1500ms);
+    const Budget budget(1s);
     std::mutex mutex;
     std::shared_ptr<Buffer<Item>> current;  // guarded by the mutex
     std::atomic<std::uint64_t> accepted{0};

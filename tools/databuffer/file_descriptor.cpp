@@ -19,6 +19,16 @@ int FileDescriptor::close() noexcept {
   return result == 0 || errno == EINTR ? 0 : errno;
 }
 
+void reserve_standard_streams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    // The lowest free number is the missing one. The wrong way round: using it fails.
+    if (::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0) {
+      throw std::system_error(errno, std::system_category(), "open /dev/null");
+    }
+  }
+}
+
 FileDescriptor duplicate(int fd) {
   FileDescriptor copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
   if (!copy.is_open()) throw std::system_error(errno, std::system_category(), "dup");

@@ -30,6 +30,11 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
+/// Sees to it that no file we open becomes standard input, output or error because that was closed:
+/// what is missing becomes a descriptor that can be neither read nor written as such.
+/// Throws      std::system_error.
+void reserve_standard_streams();
+
 /// A second descriptor of the same open file, with close-on-exec. Throws std::system_error.
 [[nodiscard]] FileDescriptor duplicate(int fd);
 

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "databuffer/version.hpp"
+#include "tools/databuffer/file_descriptor.hpp"
 #include "tools/databuffer/ingest_cli.hpp"
 #include "tools/databuffer/ingest_command.hpp"
 
@@ -46,6 +47,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    databuffer::tools::reserve_standard_streams();
     return run(argc, argv);
   } catch (const std::exception& error) {
     static_cast<void>(std::fprintf(stderr, "databuffer: %s\n", error.what()));

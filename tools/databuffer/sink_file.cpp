@@ -51,8 +51,9 @@ std::unique_ptr<FileSink> FileSink::open(const std::string& path, const RunContr
 }
 
 std::unique_ptr<FileSink> FileSink::standard_output(const RunControl& control) {
-  if (::fcntl(STDOUT_FILENO, F_GETFL) < 0) {
-    throw SinkError("standard output: cannot write to it: " + error_text(errno));
+  const int flags = ::fcntl(STDOUT_FILENO, F_GETFL);
+  if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
+    throw SinkError("standard output: cannot write to it: " + error_text(EBADF));
   }
   return std::unique_ptr<FileSink>(
       new FileSink("standard output", duplicate(STDOUT_FILENO), false, control));

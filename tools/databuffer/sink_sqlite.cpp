@@ -41,6 +41,7 @@ SqliteSink::SqliteSink(const std::string& path, Duration busy_timeout, const Run
     insert_line_ = database_->prepare(kInsertLine);
     insert_unterminated_ = database_->prepare(kInsertUnterminated);
     commit_ = database_->prepare("COMMIT");
+    opened_id_ = file_id();
   } catch (const SqliteError& error) {
     fail(error);
   }
@@ -136,6 +137,7 @@ void SqliteSink::write(std::span<const Line> lines) {
   try {
     doing_ = "begin a transaction";
     begin_.run();
+    check_still_there();
     doing_ = "insert a line";
     for (const Line& line : lines) {
       if (control_.is_aborting()) throw SinkError(path_ + ": interrupted");
@@ -150,6 +152,12 @@ void SqliteSink::write(std::span<const Line> lines) {
     roll_back();
     throw;
   }
+}
+
+// SQLite would go on for ever writing to a file that has no name any more.
+void SqliteSink::check_still_there() const {
+  if (file_id() == opened_id_) return;
+  throw SinkError(path_ + ": it was removed or replaced; what was stored is in the removed file");
 }
 
 void SqliteSink::insert(const Line& line) {

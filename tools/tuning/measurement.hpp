@@ -1,0 +1,58 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "databuffer/clock.hpp"
+#include "databuffer/options.hpp"
+
+namespace databuffer::tuning {
+
+/// Of one distribution of durations, in seconds.
+struct Percentiles {
+  double p50 = 0;
+  double p99 = 0;
+  double p999 = 0;
+  double max = 0;
+};
+
+/// What one run of one configuration showed. Everything is of the measured time; what happened in
+/// the warm-up is left out.
+struct Measurement {
+  double seconds = 0;           ///< Measured, from the end of the warm-up.
+  std::uint64_t inserted = 0;   ///< Items accepted.
+  std::uint64_t flushed = 0;    ///< Items the handler was given and took.
+  std::uint64_t failed = 0;     ///< Items whose batch failed for good.
+  std::uint64_t dropped = 0;    ///< Items given up by an overflow policy, or refused.
+  double items_per_s = 0;       ///< Flushed per second: the throughput.
+  Percentiles insert_latency;   ///< Of one call; in an open loop from when it was due.
+  Percentiles age;              ///< Of items, from when they were due to the handler's entry.
+  std::uint64_t batches = 0;
+  double mean_batch = 0;
+  std::uint64_t size_flushes = 0;      ///< Batches by trigger: max_size, ...
+  std::uint64_t interval_flushes = 0;  ///< ... flush_interval, ...
+  std::uint64_t other_flushes = 0;     ///< ... flush() and close().
+  double blocked_seconds = 0;          ///< Producers together, waiting for room.
+  double handler_seconds = 0;          ///< Consumers together, inside the handler.
+  double cpu_seconds = 0;              ///< Of the process, user and system.
+  std::uint64_t wake_ups = 0;          ///< Of consumer threads, from a sleep.
+  std::uint64_t peak_bytes = 0;        ///< Resident memory at its highest, beyond the start's.
+};
+
+/// One point of the space that is searched. What else a buffer is given stays as it is.
+struct Candidate {
+  std::size_t partitions = 1;
+  std::size_t max_size = 5000;
+  std::size_t capacity = 20'000;
+  WaitStrategy wait = WaitStrategy::kAdaptive;
+  friend bool operator==(const Candidate&, const Candidate&) = default;
+};
+
+/// Runs `candidate` for about `duration` and says how it did. May throw anything: the search ends
+/// with that error.
+using Measure = std::function<Measurement(const Candidate& candidate, Duration duration)>;
+
+}  // namespace databuffer::tuning
