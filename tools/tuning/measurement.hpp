@@ -20,14 +20,14 @@ struct Percentiles {
 /// What one run of one configuration showed. Everything is of the measured time; what happened in
 /// the warm-up is left out.
 struct Measurement {
-  double seconds = 0;           ///< Measured, from the end of the warm-up.
-  std::uint64_t inserted = 0;   ///< Items accepted.
-  std::uint64_t flushed = 0;    ///< Items the handler was given and took.
-  std::uint64_t failed = 0;     ///< Items whose batch failed for good.
-  std::uint64_t dropped = 0;    ///< Items given up by an overflow policy, or refused.
-  double items_per_s = 0;       ///< Flushed per second: the throughput.
-  Percentiles insert_latency;   ///< Of one call; in an open loop from when it was due.
-  Percentiles age;              ///< Of items, from when they were due to the handler's entry.
+  double seconds = 0;          ///< Measured, from the end of the warm-up.
+  std::uint64_t inserted = 0;  ///< Items accepted.
+  std::uint64_t flushed = 0;   ///< Items the handler was given and took.
+  std::uint64_t failed = 0;    ///< Items whose batch failed for good.
+  std::uint64_t dropped = 0;   ///< Items given up by an overflow policy, or refused.
+  double items_per_s = 0;      ///< Flushed per second: the throughput.
+  Percentiles insert_latency;  ///< Of one call; in an open loop from when it was due.
+  Percentiles age;             ///< Of items, from when they were due to the handler's entry.
   std::uint64_t batches = 0;
   double mean_batch = 0;
   std::uint64_t size_flushes = 0;      ///< Batches by trigger: max_size, ...
