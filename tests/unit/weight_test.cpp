@@ -1,8 +1,7 @@
 // Limits by weight.
 //
 // Goal: no batch above max_bytes, and no partition above capacity_bytes, unless it holds one item;
-// no
-//       weight is ever lost.
+//       no weight is ever lost.
 // Method: one thread; an item is its own weight.
 #include <doctest/doctest.h>
 
