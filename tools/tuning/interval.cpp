@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace databuffer::tuning {
 
@@ -11,6 +12,17 @@ double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+double pseudo_median(const std::vector<double>& values) {
+  std::vector<double> means;
+  means.reserve(values.size() * (values.size() + 1) / 2);
+  for (std::size_t first = 0; first < values.size(); ++first) {
+    for (std::size_t second = first; second < values.size(); ++second) {
+      means.push_back((values[first] + values[second]) / 2);
+    }
+  }
+  return median(std::move(means));
 }
 
 Interval median_interval(std::vector<double> values, double confidence) {

@@ -33,9 +33,9 @@ struct Objective {
 ///     balanced   1/2   1/4   1/4    twice the throughput is worth four times the age or memory
 ///
 /// throughput is items_per_s, age the p99 of the items' age at the handler (which has the wait for
-/// room in it, so a producer held up counts too), memory is peak_bytes. Powers and not sums, so that
-/// no unit has to be weighed against another. Age below 1 µs and memory below 1 MiB count as that
-/// much: less is noise of the clock and the allocator.
+/// room in it, so a producer held up counts too), memory is peak_bytes. Powers and not sums, so
+/// that no unit has to be weighed against another. Age below 1 µs and memory below 1 MiB count as
+/// that much: less is noise of the clock and the allocator.
 [[nodiscard]] double score_of(const Measurement& measurement, Goal goal);
 
 /// By what factor the worst of the limits is exceeded; at most 1 is allowed. Infinite where nothing

@@ -9,9 +9,9 @@ namespace databuffer::tuning {
 
 namespace {
 
-constexpr double kHopeless = 0.5;     // less than this share of the leader's score …
+constexpr double kHopeless = 0.5;           // less than this share of the leader's score …
 constexpr std::size_t kHopelessRounds = 2;  // … in each of so many rounds
-constexpr double kChance = 0.05;      // of dropping one that is as good as the leader
+constexpr double kChance = 0.05;            // of dropping one that is as good as the leader
 constexpr double kHalvingChance = 0.125;
 
 const Race::Run* find_round(const std::vector<Race::Run>& runs, std::size_t round) {
@@ -82,9 +82,9 @@ std::vector<double> Race::ratios(std::size_t index, std::size_t other) const {
   return ratios;
 }
 
-// How good each of `indices` is, as a logarithm that means something among them only: the median over
-// the rounds of its distance to the round's median, over the rounds in which all of them ran. (In a
-// round that was cut short the others' median would be of whoever came first.)
+// How good each of `indices` is, as a logarithm that means something among them only: the median
+// over the rounds of its distance to the round's median, over the rounds in which all of them ran.
+// (In a round that was cut short the others' median would be of whoever came first.)
 std::vector<double> Race::values(const std::vector<std::size_t>& indices) const {
   std::vector<std::vector<double>> distances(indices.size());
   if (indices.empty()) return {};
@@ -103,7 +103,7 @@ std::vector<double> Race::values(const std::vector<std::size_t>& indices) const 
     if (distances[at].empty()) {  // there is no round yet that all of them ran
       for (const Run& run : entrants_[indices[at]].runs) distances[at].push_back(run.log_score);
     }
-    values.push_back(median(distances[at]));
+    values.push_back(pseudo_median(distances[at]));
   }
   return values;
 }
@@ -122,7 +122,8 @@ std::vector<std::size_t> Race::ranking() const {
     (entrants_[index].fate == Fate::kKept ? kept : dropped).push_back(index);
   }
   std::vector<Place> places;
-  const auto rank = [&](const std::vector<std::size_t>& indices, const std::vector<double>& values) {
+  const auto rank = [&](const std::vector<std::size_t>& indices,
+                        const std::vector<double>& values) {
     for (std::size_t at = 0; at < indices.size(); ++at) {
       const double over = excess(indices[at]);
       const bool is_over = over > 1;
@@ -175,6 +176,15 @@ std::optional<Fate> Race::judge(std::size_t index, std::size_t leader, double ch
   return std::nullopt;
 }
 
+bool Race::is_better(std::size_t index, std::size_t other, double at_least) const {
+  const double over = excess(index);
+  const double others_over = excess(other);
+  if (over > 1 || others_over > 1) return over < others_over;
+  std::vector<double> logs;
+  for (const double ratio : ratios(index, other)) logs.push_back(std::log(ratio));
+  return !logs.empty() && pseudo_median(logs) >= std::log(at_least);
+}
+
 void Race::drop(std::size_t rounds, bool is_halving) {
   std::vector<std::size_t> ranks = ranking();
   std::erase_if(ranks, [this](std::size_t index) { return entrants_[index].fate != Fate::kKept; });
@@ -196,9 +206,9 @@ Measurement typical(const std::vector<Race::Run>& runs) {
     return median(std::move(values));
   };
   const auto whole = [&middle](auto field) {
-    return static_cast<std::uint64_t>(
-        std::llround(middle([field](const Measurement& of) { return of.*field; })));
+    return std::llround(middle([field](const Measurement& of) { return of.*field; }));
   };
+  const auto count = [&whole](auto field) { return static_cast<std::uint64_t>(whole(field)); };
   const auto real = [&middle](auto field) {
     return middle([field](const Measurement& of) { return of.*field; });
   };
@@ -211,24 +221,32 @@ Measurement typical(const std::vector<Race::Run>& runs) {
                        .p999 = part(&Percentiles::p999),
                        .max = part(&Percentiles::max)};
   };
+  const bool is_age_of_oldest = std::any_of(runs.begin(), runs.end(), [](const Race::Run& run) {
+    return run.measurement.is_age_of_oldest;
+  });
   return {.seconds = real(&Measurement::seconds),
-          .inserted = whole(&Measurement::inserted),
-          .flushed = whole(&Measurement::flushed),
-          .failed = whole(&Measurement::failed),
-          .dropped = whole(&Measurement::dropped),
+          .inserted = count(&Measurement::inserted),
+          .flushed = count(&Measurement::flushed),
+          .failed = count(&Measurement::failed),
+          .dropped = count(&Measurement::dropped),
+          .refused = count(&Measurement::refused),
+          .backlog = whole(&Measurement::backlog),
+          .overdue = count(&Measurement::overdue),
           .items_per_s = real(&Measurement::items_per_s),
           .insert_latency = spread(&Measurement::insert_latency),
+          .wake_lateness = spread(&Measurement::wake_lateness),
           .age = spread(&Measurement::age),
-          .batches = whole(&Measurement::batches),
+          .is_age_of_oldest = is_age_of_oldest,
+          .batches = count(&Measurement::batches),
           .mean_batch = real(&Measurement::mean_batch),
-          .size_flushes = whole(&Measurement::size_flushes),
-          .interval_flushes = whole(&Measurement::interval_flushes),
-          .other_flushes = whole(&Measurement::other_flushes),
+          .size_flushes = count(&Measurement::size_flushes),
+          .interval_flushes = count(&Measurement::interval_flushes),
+          .other_flushes = count(&Measurement::other_flushes),
           .blocked_seconds = real(&Measurement::blocked_seconds),
           .handler_seconds = real(&Measurement::handler_seconds),
           .cpu_seconds = real(&Measurement::cpu_seconds),
-          .wake_ups = whole(&Measurement::wake_ups),
-          .peak_bytes = whole(&Measurement::peak_bytes)};
+          .wake_ups = count(&Measurement::wake_ups),
+          .peak_bytes = count(&Measurement::peak_bytes)};
 }
 
 }  // namespace databuffer::tuning

@@ -23,10 +23,10 @@ enum class Fate : std::uint8_t {
 
 /// The bookkeeping of a race: who ran when and how well, who leads, who is clearly behind.
 ///
-/// In each round everybody who is still in the race runs once. The machine may be faster in one round
-/// than in another (other processes, heat), so runs are only ever compared within a round: by the
-/// ratio of their scores, of which the median over the rounds counts, not the mean, because a run that
-/// was disturbed is far off.
+/// In each round everybody who is still in the race runs once. The machine may be faster in one
+/// round than in another (other processes, heat), so runs are only ever compared within a round: by
+/// the ratio of their scores, of which the middle over the rounds counts (pseudo_median), not the
+/// mean, because a run that was disturbed is far off.
 ///
 /// Threads     one.
 class Race {
@@ -51,6 +51,8 @@ class Race {
 
   [[nodiscard]] const std::vector<Entrant>& entrants() const noexcept { return entrants_; }
 
+  [[nodiscard]] const Objective& objective() const noexcept { return objective_; }
+
   /// Who is still in the race.
   [[nodiscard]] std::vector<std::size_t> kept() const;
 
@@ -66,6 +68,10 @@ class Race {
 
   /// score(index) / score(other), round by round, for the rounds in which both ran.
   [[nodiscard]] std::vector<double> ratios(std::size_t index, std::size_t other) const;
+
+  /// Whether index is nearer to the limits, or, where both are within them, has `at_least` that
+  /// share of the other's score.
+  [[nodiscard]] bool is_better(std::size_t index, std::size_t other, double at_least) const;
 
   /// Drops who is clearly behind the leader after `rounds` rounds:
   ///   - less than half as good as the leader in each of its rounds, two at least;

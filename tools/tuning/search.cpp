@@ -13,17 +13,17 @@ namespace databuffer::tuning {
 
 namespace {
 
-constexpr double kRaceShare = 0.7;           // of the budget
-constexpr int kRoundsHoped = 8;              // of the race, before anybody is dropped
-constexpr std::size_t kFirstHalving = 3;     // rounds; the next ones at 6, 12, …
-constexpr std::size_t kMaxFinalRounds = 20;  // more would not change what the user does
-constexpr std::size_t kLeastFinalRounds = 3; // fewer do not overrule the race
-constexpr std::size_t kLoneRounds = 6;       // what a race without rivals is run for all the same
+constexpr double kRaceShare = 0.7;             // of the budget
+constexpr std::size_t kRaceRoundsHoped = 8;    // before anybody is dropped: sets the runs' length
+constexpr std::size_t kFinalRoundsHoped = 10;  // likewise
+constexpr std::size_t kFirstHalving = 3;       // rounds; the next ones at 6, 12, …
+constexpr std::size_t kMaxFinalRounds = 20;    // more would not change what the user does
+constexpr std::size_t kLoneRounds = 6;         // what a race without rivals is run for all the same
 constexpr std::size_t kMaxRaceRounds = 200;
 constexpr Duration kLongestRun = std::chrono::milliseconds{500};
 constexpr Duration kLongestFinalRun = std::chrono::seconds{1};
 constexpr double kConfidence = 0.95;
-constexpr double kAsGood = 0.99;             // what the default has to reach of the winner to win
+constexpr double kAsGood = 0.99;  // what the default has to reach of the winner to win
 
 Duration share_of(Duration whole, double share) {
   return Duration(static_cast<Duration::rep>(static_cast<double>(whole.count()) * share));
@@ -51,6 +51,7 @@ class Runner {
       const TimePoint before = clock_.now();
       const Measurement measurement = measure_(race.entrants()[index].candidate, length);
       note_cost(race.entrants()[index].candidate, length, clock_.now() - before);
+      if (measurement.is_cut_short) return false;  // it was told to stop, and says little
       race.add(index, round, measurement);
       ++runs_;
       report(race, is_final);
@@ -129,7 +130,8 @@ void check(const SearchSettings& settings, std::size_t candidates) {
     throw SearchError("least_run: expected more than 0s");
   }
   if (!(settings.objective.max_p99 > 0)) throw SearchError("max_p99: expected more than 0s");
-  if (!(settings.objective.max_memory > 0)) throw SearchError("max_memory: expected 1 byte or more");
+  if (!(settings.objective.max_memory > 0))
+    throw SearchError("max_memory: expected 1 byte or more");
   const Duration least = least_budget(candidates, settings.least_run);
   if (settings.budget < least) {
     throw SearchError("budget = " + seconds_text(settings.budget) + ": expected at least " +
@@ -139,8 +141,8 @@ void check(const SearchSettings& settings, std::size_t candidates) {
   }
 }
 
-// The race, until its share of the budget is used up. The first round may use all of it but what the
-// comparison needs at least.
+// The race, until its share of the budget is used up. The first round may use all of it but what
+// the comparison needs at least.
 void run_race(Runner& runner, Race& race, Duration length, const SearchSettings& settings) {
   const Duration until = share_of(settings.budget, kRaceShare);
   std::size_t next_halving = kFirstHalving;
@@ -179,13 +181,28 @@ Comparison compare(const Race& race, std::size_t winner, std::size_t other) {
   return comparison;
 }
 
-// Who of the final wins: its leader, but the default if it is as good.
-std::size_t winner_of(const Race& final_race) {
-  const std::size_t best = final_race.leader().value_or(0);
-  for (std::size_t index = 0; index < final_race.entrants().size(); ++index) {
-    if (final_race.entrants()[index].candidate != default_candidate()) continue;
-    const bool is_allowed = final_race.excess(index) <= 1 || final_race.excess(best) > 1;
-    if (is_allowed && median(final_race.ratios(index, best)) >= kAsGood) return index;
+// Who wins, after all runs of the race and the final; but the default if it is as good. A position
+// in the race.
+std::size_t winner_of(const Race& race, const Race& final_race,
+                      const std::vector<std::size_t>& finalists) {
+  constexpr std::size_t kBehindTheRace = kMaxRaceRounds;
+  std::vector<Candidate> candidates;
+  for (const std::size_t index : finalists) candidates.push_back(race.entrants()[index].candidate);
+  Race both(candidates, race.objective());
+  for (std::size_t at = 0; at < finalists.size(); ++at) {
+    for (const Race::Run& run : race.entrants()[finalists[at]].runs) {
+      both.add(at, run.round, run.measurement);
+    }
+    for (const Race::Run& run : final_race.entrants()[at].runs) {
+      both.add(at, kBehindTheRace + run.round, run.measurement);
+    }
+  }
+  std::size_t best = 0;
+  for (std::size_t at = 1; at < finalists.size(); ++at) {
+    if (both.is_better(at, best, 1.0)) best = at;
+  }
+  for (std::size_t at = 0; at < finalists.size(); ++at) {
+    if (candidates[at] == default_candidate() && both.is_better(at, best, kAsGood)) best = at;
   }
   return best;
 }
@@ -193,8 +210,8 @@ std::size_t winner_of(const Race& final_race) {
 // The positions in the race of who is measured again: the first two of the ranking and the default.
 std::vector<std::size_t> finalists_of(const Race& race, const std::vector<std::size_t>& ranking) {
   std::vector<std::size_t> finalists(
-      ranking.begin(), ranking.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(
-                                             2, ranking.size())));
+      ranking.begin(),
+      ranking.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(2, ranking.size())));
   for (const std::size_t index : ranking) {
     const bool is_in = std::find(finalists.begin(), finalists.end(), index) != finalists.end();
     if (race.entrants()[index].candidate == default_candidate() && !is_in) {
@@ -204,7 +221,7 @@ std::vector<std::size_t> finalists_of(const Race& race, const std::vector<std::s
   return finalists;
 }
 
-std::size_t final_rounds_of(const Race& final_race) {
+std::size_t rounds_of(const Race& final_race) {
   std::size_t rounds = final_race.entrants().front().runs.size();
   for (const Race::Entrant& entrant : final_race.entrants()) {
     rounds = std::min(rounds, entrant.runs.size());
@@ -212,27 +229,69 @@ std::size_t final_rounds_of(const Race& final_race) {
   return rounds;
 }
 
-// What the final says about the entries that were in it. `finalists` are positions in the race.
-void take_final(SearchResult& result, const Race& final_race,
-                const std::vector<std::size_t>& finalists, std::size_t winner,
-                const std::vector<std::size_t>& order) {
-  const auto entry_at = [&](std::size_t finalist) {
-    return static_cast<std::size_t>(
-        std::find(order.begin(), order.end(), finalists[finalist]) - order.begin());
-  };
-  const std::vector<std::size_t> ranking = final_race.ranking();
+// The race's entries, the winner first, whatever its place in the race.
+void take_race(SearchResult& result, const Race& race, std::vector<std::size_t> ranking,
+               std::size_t winner) {
+  const auto place = std::find(ranking.begin(), ranking.end(), winner);
+  std::rotate(ranking.begin(), place, place + 1);
   for (const std::size_t index : ranking) {
+    result.entries.push_back(entry_of(race, index, winner));
+    if (result.entries.back().is_default) result.default_entry = result.entries.size() - 1;
+  }
+  result.not_run = race.entrants().size() - ranking.size();
+  if (result.entries.size() > 1) result.runner_up = 1;
+  result.is_within_limits = !(result.winner().excess > 1);
+  result.winner_measured = result.winner().measured;
+  if (result.default_entry.has_value()) {
+    result.default_measured = result.entries[*result.default_entry].measured;
+  }
+}
+
+// What the final says, behind take_race(). `winner` is of the final.
+void take_final(SearchResult& result, const Race& final_race, std::size_t winner) {
+  bool has_runner_up = false;
+  for (const std::size_t index : final_race.ranking()) {
     const Race::Entrant& entrant = final_race.entrants()[index];
     if (index == winner) {
       result.winner_measured = typical(entrant.runs);
-    } else if (!result.runner_up.has_value() || entry_at(index) == *result.runner_up) {
-      result.runner_up = entry_at(index);
+      result.is_within_limits = !(final_race.excess(index) > 1);
+    } else if (!has_runner_up) {
+      has_runner_up = true;
+      const auto found = std::find_if(
+          result.entries.begin(), result.entries.end(),
+          [&entrant](const Entry& entry) { return entry.candidate == entrant.candidate; });
+      result.runner_up = static_cast<std::size_t>(found - result.entries.begin());
       result.over_runner_up = compare(final_race, winner, index);
     }
     if (entrant.candidate != default_candidate()) continue;
     result.default_measured = typical(entrant.runs);
     if (index != winner) result.over_default = compare(final_race, winner, index);
   }
+}
+
+// Measures the best of the race again, and fills in the result.
+void run_final(SearchResult& result, Runner& runner, const Race& race,
+               const SearchSettings& settings) {
+  const std::vector<std::size_t> ranking = race.ranking();
+  const std::vector<std::size_t> finalists = finalists_of(race, ranking);
+  std::vector<Candidate> candidates;
+  for (const std::size_t index : finalists) {
+    candidates.push_back(race.entrants()[index].candidate);
+  }
+  Race final_race(candidates, settings.objective);
+
+  const Duration left = settings.budget - std::min(runner.elapsed(), settings.budget);
+  const auto hoped = static_cast<double>(finalists.size() * kFinalRoundsHoped);
+  result.final_run_length = std::clamp(share_of(left, 1 / hoped), settings.least_run,
+                                       std::max(settings.least_run, kLongestFinalRun));
+  for (std::size_t round = 0; finalists.size() > 1 && round < kMaxFinalRounds; ++round) {
+    if (!runner.run_round(final_race, round, result.final_run_length, settings.budget, true)) break;
+  }
+
+  const std::size_t rounds = rounds_of(final_race);
+  const std::size_t winner = winner_of(race, final_race, finalists);
+  take_race(result, race, ranking, finalists[winner]);
+  if (rounds > 0) take_final(result, final_race, winner);
 }
 
 }  // namespace
@@ -246,60 +305,20 @@ Duration least_budget(std::size_t candidates, Duration least_run) {
 SearchResult search(const std::vector<Candidate>& candidates, const Measure& measure,
                     const SearchSettings& settings) {
   std::vector<Candidate> all = candidates;
-  if (std::find(all.begin(), all.end(), default_candidate()) == all.end()) {
+  if (!all.empty() && std::find(all.begin(), all.end(), default_candidate()) == all.end()) {
     all.push_back(default_candidate());
   }
-  check(settings, candidates.empty() ? 0 : all.size());
+  check(settings, all.size());
 
   SearchResult result;
-  const auto hoped = static_cast<double>(all.size() * kRoundsHoped);
-  result.run_length = std::max(settings.least_run, std::min(kLongestRun, share_of(settings.budget, kRaceShare / hoped)));
+  const auto hoped = static_cast<double>(all.size() * kRaceRoundsHoped);
+  result.run_length = std::clamp(share_of(settings.budget, kRaceShare / hoped), settings.least_run,
+                                 std::max(settings.least_run, kLongestRun));
   Runner runner(measure, settings);
   Race race(all, settings.objective);
   run_race(runner, race, result.run_length, settings);
-
-  std::vector<std::size_t> order = race.ranking();
-  result.not_run = all.size() - order.size();
-  if (!order.empty()) {
-    const std::vector<std::size_t> finalists = finalists_of(race, order);
-    std::vector<Candidate> finalist_candidates;
-    for (const std::size_t index : finalists) {
-      finalist_candidates.push_back(race.entrants()[index].candidate);
-    }
-    Race final_race(finalist_candidates, settings.objective);
-    const double parts = static_cast<double>(finalists.size() * kMaxFinalRounds) / 2;
-    result.final_run_length =
-        std::max(settings.least_run,
-                 std::min(kLongestFinalRun,
-                          share_of(settings.budget - std::min(runner.elapsed(), settings.budget),
-                                   1 / parts)));
-    for (std::size_t round = 0; finalists.size() > 1 && round < kMaxFinalRounds; ++round) {
-      if (!runner.run_round(final_race, round, result.final_run_length, settings.budget, true)) {
-        break;
-      }
-    }
-    // The winner comes first, whatever its place in the race.
-    const std::size_t rounds = final_rounds_of(final_race);
-    const std::size_t winner = rounds >= kLeastFinalRounds ? winner_of(final_race) : 0;
-    const auto place = std::find(order.begin(), order.end(), finalists[winner]);
-    std::rotate(order.begin(), place, place + 1);
-
-    for (const std::size_t index : order) {
-      result.entries.push_back(entry_of(race, index, order.front()));
-    }
-    for (std::size_t at = 0; at < result.entries.size(); ++at) {
-      if (result.entries[at].is_default) result.default_entry = at;
-    }
-    if (result.entries.size() > 1) result.runner_up = 1;
-    result.winner_measured = result.entries.front().measured;
-    if (result.default_entry.has_value()) {
-      result.default_measured = result.entries[*result.default_entry].measured;
-    }
-    if (rounds > 0) take_final(result, final_race, finalists, winner, order);
-    const double excess = rounds >= kLeastFinalRounds ? final_race.excess(winner)
-                                                      : result.entries.front().excess;
-    result.is_within_limits = !(excess > 1);
-  }
+  result.not_run = all.size();
+  if (race.leader().has_value()) run_final(result, runner, race, settings);
   result.runs = runner.runs();
   result.is_stopped = runner.is_stopped();
   result.elapsed = runner.elapsed();

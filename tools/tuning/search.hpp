@@ -37,8 +37,8 @@ struct SearchProgress {
 struct SearchSettings {
   Objective objective;
 
-  /// How long it may take, of the clock. At least least_budget(). No run is begun that would end later
-  /// if it took as long as the candidate's longest so far; it ends earlier when all is clear.
+  /// How long it may take, of the clock. At least least_budget(). No run is begun that would end
+  /// later if it took as long as the candidate's longest so far; it ends earlier when all is clear.
   Duration budget = std::chrono::seconds{60};
 
   /// The shortest run that says anything. More than 0.
@@ -83,17 +83,17 @@ struct Entry {
 struct SearchResult {
   /// Every candidate that was run; the winner is the first, the others follow as in the race.
   std::vector<Entry> entries;
-  std::size_t not_run = 0;         ///< Candidates that there was no time for.
-  bool is_within_limits = true;    ///< Else no candidate is; the winner is the nearest.
-  bool is_stopped = false;         ///< By the stop token.
-  std::size_t runs = 0;            ///< All together.
-  Duration run_length{};           ///< In the race.
-  Duration final_run_length{};     ///< At the end.
+  std::size_t not_run = 0;       ///< Candidates that there was no time for.
+  bool is_within_limits = true;  ///< Else no candidate is; the winner is the nearest.
+  bool is_stopped = false;       ///< By the stop token.
+  std::size_t runs = 0;          ///< All together.
+  Duration run_length{};         ///< In the race.
+  Duration final_run_length{};   ///< At the end.
   Duration elapsed{};
-  Measurement winner_measured;     ///< At the end where there were such runs, else in the race.
-  Measurement default_measured;    ///< Likewise.
-  Comparison over_default;         ///< No rounds if the winner is the default.
-  Comparison over_runner_up;       ///< No rounds if there is none.
+  Measurement winner_measured;   ///< At the end where there were such runs, else in the race.
+  Measurement default_measured;  ///< Likewise.
+  Comparison over_default;       ///< No rounds if the winner is the default.
+  Comparison over_runner_up;     ///< No rounds if there is none.
   std::optional<std::size_t> runner_up;      ///< Its entry.
   std::optional<std::size_t> default_entry;  ///< That of default_candidate(), if it was run.
 
@@ -110,16 +110,17 @@ struct SearchResult {
 
 /// Finds the candidate whose score is best, on a machine that is noisy.
 ///
-/// First a race, for 70 % of the budget. In every round each candidate in the race runs once, all for
-/// the same time, in a shuffled order, and in the next round in the reverse one, so that a machine
-/// that becomes steadily slower or faster favours nobody. Scores are compared within a round only.
-/// After each round drops out who is clearly behind (Race::drop); after rounds 3, 6, 12, … less
-/// evidence is enough for the worse half. So whoever is left runs more often, and what is alike stays
-/// together. The default is always among the candidates.
+/// First a race, for 70 % of the budget. In every round each candidate in the race runs once, all
+/// for the same time, in a shuffled order, and in the next round in the reverse one, so that a
+/// machine that becomes steadily slower or faster favours nobody. Scores are compared within a
+/// round only. After each round drops out who is clearly behind (Race::drop); after rounds 3, 6,
+/// 12, … less evidence is enough for the worse half. So whoever is left runs more often, and what
+/// is alike stays together. The default is always among the candidates.
 ///
-/// Then the best, the runner-up and the default run again, interleaved in the same way and longer:
-/// whoever led the race may owe it to luck, which does not last. The best of these wins; within 1 %
-/// of it the default does.
+/// Then the best, the runner-up and the default run again, interleaved in the same way and longer.
+/// The best of them in all its rounds wins; the default, if it has 99 % of that one's score. How
+/// much the winner wins is said by the rounds at the end alone: whoever led the race may owe part
+/// of that to luck, which does not last.
 ///
 /// (Successive halving: K. Jamieson and A. Talwalkar, AISTATS 2016. Races: O. Maron and A. Moore,
 /// NIPS 1993; M. Birattari et al., GECCO 2002. The intervals: see median_interval.)

@@ -16,8 +16,8 @@ constexpr std::size_t kMaxCapacity = std::size_t{1} << 40U;
 
 void check_range(const std::string& field, std::size_t value, std::size_t max) {
   if (value >= 1 && value <= max) return;
-  throw SpaceError(field, field + " = " + std::to_string(value) + ": expected 1 to " +
-                              std::to_string(max));
+  throw SpaceError(
+      field, field + " = " + std::to_string(value) + ": expected 1 to " + std::to_string(max));
 }
 
 template <class Value>
@@ -30,9 +30,9 @@ void check_capacity(const CapacityRule& rule, const Space& space) {
   if (!rule.is_factor) return;
   const std::size_t largest = *std::max_element(space.max_sizes.begin(), space.max_sizes.end());
   if (rule.value <= kMaxCapacity / largest) return;
-  throw SpaceError("capacity", "capacity = " + std::to_string(rule.value) + "x: with max_size = " +
-                                   std::to_string(largest) + " that is more than " +
-                                   std::to_string(kMaxCapacity));
+  throw SpaceError("capacity", "capacity = " + std::to_string(rule.value) +
+                                   "x: with max_size = " + std::to_string(largest) +
+                                   " that is more than " + std::to_string(kMaxCapacity));
 }
 
 void check(const Space& space) {

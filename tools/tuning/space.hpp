@@ -45,9 +45,9 @@ struct Space {
 /// The most combinations that a space may have.
 inline constexpr std::size_t kMaxCandidates = 10'000;
 
-/// What is worth trying on a machine with so many cores: partitions 1, 2, 4, … up to twice the cores
-/// but at least 8 (handlers that wait need more consumers than cores) and at most 64; max_size 100 …
-/// 20,000; capacity 4 × max_size, its default; adaptive waiting.
+/// What is worth trying on a machine with so many cores: partitions 1, 2, 4, … up to twice the
+/// cores but at least 8 (handlers that wait need more consumers than cores) and at most 64;
+/// max_size 100 … 20,000; capacity 4 × max_size, its default; adaptive waiting.
 [[nodiscard]] Space default_space(std::size_t cores);
 
 /// `first`, every 1, 2 and 5 × 10^n between, and `last`: geometric steps, in round numbers.
