@@ -38,7 +38,8 @@ Json json_of(const Percentiles& percentiles) {
 Json json_of(const Interval& interval) {
   return {{"low", number(interval.low)},
           {"median", number(interval.median)},
-          {"high", number(interval.high)}};
+          {"high", number(interval.high)},
+          {"is_range", interval.is_range}};
 }
 
 Json json_of(const Measurement& measured) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace databuffer::tuning {
@@ -26,16 +25,18 @@ double pseudo_median(const std::vector<double>& values) {
 }
 
 Interval median_interval(std::vector<double> values, double confidence) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  Interval interval{-kInfinity, median(values), kInfinity};
+  if (values.empty()) return {};
   std::sort(values.begin(), values.end());
   const std::size_t count = values.size();
+  Interval interval{
+      .low = values.front(), .median = median(values), .high = values.back(), .is_range = true};
   const double tail = (1 - confidence) / 2;
   // The k-th lowest will do if count - k + 1 or more heads are rare enough; k = 1 is the widest.
   for (std::size_t rank = 1; rank <= count / 2; ++rank) {
     if (chance_of_heads(count - rank + 1, count) > tail) break;
     interval.low = values[rank - 1];
     interval.high = values[count - rank];
+    interval.is_range = false;
   }
   return interval;
 }

@@ -10,6 +10,7 @@ struct Interval {
   double low = 0;
   double median = 0;
   double high = 0;
+  bool is_range = true;  ///< There are too few values: the limits are the lowest and the highest.
 };
 
 /// The median; the mean of the two in the middle where the number is even; 0 of nothing.
@@ -26,7 +27,7 @@ struct Interval {
 /// n values with the chance that n throws of a coin give fewer than k heads. (W. J. Conover,
 /// Practical Nonparametric Statistics, section 3.2; J.-Y. Le Boudec, Performance Evaluation of
 /// Computer and Communication Systems, theorem 2.1.) With fewer values than the confidence needs
-/// (six for 0.95) it reaches from -infinity to infinity.
+/// (six for 0.95) it is their range.
 [[nodiscard]] Interval median_interval(std::vector<double> values, double confidence);
 
 /// The chance of `heads` or more heads in `throws` throws of a fair coin: of winning as many rounds

@@ -165,7 +165,7 @@ std::string scatter_commands(const Findings& findings) {
   text += "set xlabel 'throughput, million items/s'\nset ylabel 'age p99, ms'\n";
   text += "set xtics auto\nset ytics auto\nset xrange [0:*]\nset yrange [*:*]\n";
   text += "set tics scale 0.5\nset grid linecolor rgb '#dddddd'\n";
-  text += "set key outside bottom center horizontal\n";
+  text += "set bmargin 6.5\nset key outside bottom center horizontal\n";
   if (has_ages) text += "set logscale y\n";
   std::string plots;
   constexpr std::array kColours{"#7aa6d6", "#e59f3c", "#58a55c", "#a05fb4",

@@ -81,14 +81,18 @@ std::string sureness(const Comparison& comparison) {
          " %";
 }
 
-std::string amount(const Interval& ratio) {
-  std::string text = gain_text(ratio.median);
-  if (std::isfinite(ratio.low) && std::isfinite(ratio.high)) {
-    text += " (95 % interval " + gain_text(ratio.low) + " … " + gain_text(ratio.high) + ")";
+// "Its score is 12.3 % above that of the defaults (95 % interval …)".
+std::string amount(const Interval& ratio, const std::string& other) {
+  std::string text = "Its score is ";
+  if (ratio.median >= 2) {
+    text += fixed_text(ratio.median, 1) + " times that of ";
   } else {
-    text += " (too few rounds for an interval)";
+    text += fixed_text(std::abs(ratio.median - 1) * 100, 1) +
+            (ratio.median < 1 ? " % below that of " : " % above that of ");
   }
-  return text;
+  return text + other +
+         (ratio.is_range ? " (too few rounds for an interval; range " : " (95 % interval ") +
+         gain_text(ratio.low) + " … " + gain_text(ratio.high) + ")";
 }
 
 }  // namespace
@@ -146,13 +150,12 @@ std::string win_text(const SearchResult& result) {
     return "It was not compared with the defaults at the end: there was no time left.";
   }
   if (over.is_clear()) {
-    return "Its score is " + amount(over.ratio) + " over the defaults: " + sureness(over) + ".";
+    return amount(over.ratio, "the defaults") + ": " + sureness(over) + ".";
   }
-  if (over.ratio.high < 1) {
-    return "The defaults score better, by " + amount(over.ratio) +
-           ", but are over the limits asked for.";
+  if (!over.ratio.is_range && over.ratio.high < 1) {
+    return amount(over.ratio, "the defaults") + ", but they are over the limits asked for.";
   }
-  return "No clear difference from the defaults: its score is " + amount(over.ratio) + ", " +
+  return "No clear difference from the defaults. " + amount(over.ratio, "the defaults") + ": " +
          sureness(over) + ".";
 }
 
@@ -160,11 +163,12 @@ std::string runner_up_text(const SearchResult& result) {
   const Comparison& over = result.over_runner_up;
   if (!result.runner_up.has_value() || over.rounds == 0) return {};
   const Entry& other = result.entries[*result.runner_up];
-  const std::string against = "the runner-up (" + candidate_text(other.candidate) + ")";
+  const std::string against = "the runner-up, " + candidate_text(other.candidate) + ",";
   if (over.is_clear()) {
-    return "Its score is " + amount(over.ratio) + " over " + against + ": " + sureness(over) + ".";
+    return amount(over.ratio, against) + ": " + sureness(over) + ".";
   }
-  return "No clear difference from " + against + ": " + amount(over.ratio) + ". Take either.";
+  return "No clear difference from the runner-up: take either. " + amount(over.ratio, against) +
+         ".";
 }
 
 }  // namespace databuffer::tuning

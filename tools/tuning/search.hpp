@@ -60,11 +60,11 @@ struct SearchSettings {
 struct Comparison {
   std::size_t rounds = 0;  ///< 0: there was no time left.
   std::size_t won = 0;     ///< Rounds in which the winner's score was higher.
-  Interval ratio;          ///< The winner's score by the other's; at least 95 % confidence.
+  Interval ratio;          ///< The winner's score by the other's; 95 % or more, or a range.
   double chance = 1;       ///< Of winning so many rounds if neither were better.
 
   /// Whether the winner is better, beyond what chance explains.
-  [[nodiscard]] bool is_clear() const noexcept { return rounds > 0 && ratio.low > 1; }
+  [[nodiscard]] bool is_clear() const noexcept { return !ratio.is_range && ratio.low > 1; }
 };
 
 /// A candidate, and how it did in the race.
@@ -73,7 +73,7 @@ struct Entry {
   std::size_t runs = 0;
   Measurement measured;  ///< Each field's median over its runs.
   Interval throughput;   ///< items_per_s over its runs, the machine's ups and downs included.
-  Interval score;        ///< By the winner's, round by round; at least 95 % confidence.
+  Interval score;        ///< By the winner's, round by round; 95 % or more, or a range.
   double excess = 0;     ///< Over the limits if more than 1.
   Fate fate = Fate::kKept;
   std::size_t rounds_run = 0;  ///< Before it was dropped.

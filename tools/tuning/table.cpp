@@ -137,13 +137,15 @@ std::string findings_text(const Findings& findings) {
   const SearchResult& result = findings.result;
   const Diagnosis diagnosis = findings.diagnosis();
   std::string text = table_text(result);
-  text += "\nscore: " + std::string(to_string(findings.objective.goal)) +
-          ", by the winner's round by round, with its 95 % interval; " +
-          std::to_string(result.runs) + " runs of " + seconds_text(result.run_length) +
-          (result.final_run_length > Duration::zero()
-               ? ", at the end of " + seconds_text(result.final_run_length)
-               : std::string()) +
-          ", " + seconds_text(result.elapsed) + " in all\n";
+  text +=
+      "\nscore: " + std::string(to_string(findings.objective.goal)) +
+      ", by the winner's, round by round, with [its 95 % interval] or, where it ran too seldom for "
+      "one, (its range)\n" +
+      std::to_string(result.runs) + " runs of " + seconds_text(result.run_length) +
+      (result.final_run_length > Duration::zero()
+           ? ", at the end of " + seconds_text(result.final_run_length)
+           : std::string()) +
+      ", " + seconds_text(result.elapsed) + " in all\n";
   for (const std::string& warning : warnings(findings)) text += "\n" + warning + "\n";
   text += "\nRecommended: " + candidate_text(result.winner().candidate) + "\n";
   text += "  " + win_text(result) + "\n";

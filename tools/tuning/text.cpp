@@ -59,14 +59,16 @@ std::string seconds_text(Duration duration) {
 std::string bytes_text(double bytes) { return scaled(bytes, kByteUnits); }
 
 std::string gain_text(double ratio) {
+  if (ratio >= 2) return three_digits(ratio) + " x";
   const double percent = (ratio - 1) * 100;
-  return (percent < 0 ? "" : "+") + fixed_text(percent, std::abs(percent) < 99.95 ? 1 : 0) + " %";
+  return (percent < 0 ? "" : "+") + fixed_text(percent, 1) + " %";
 }
 
 std::string ratio_text(const Interval& ratio) {
   std::string text = fixed_text(ratio.median, 2);
-  if (!std::isfinite(ratio.low) || !std::isfinite(ratio.high)) return text + " [?]";
-  return text + " [" + fixed_text(ratio.low, 2) + " … " + fixed_text(ratio.high, 2) + "]";
+  const char* const brackets = ratio.is_range ? "()" : "[]";
+  return text + " " + brackets[0] + fixed_text(ratio.low, 2) + " … " + fixed_text(ratio.high, 2) +
+         brackets[1];
 }
 
 std::string candidate_text(const Candidate& candidate) {

@@ -18,9 +18,9 @@ namespace databuffer::tuning {
 [[nodiscard]] std::string seconds_text(Duration duration);
 /// "4.20 MiB".
 [[nodiscard]] std::string bytes_text(double bytes);
-/// "+12.3 %" for 1.123.
+/// "+12.3 %" for 1.123; "3.20 x" for 3.2.
 [[nodiscard]] std::string gain_text(double ratio);
-/// "1.12 [1.05 … 1.20]"; "1.12 [?]" where there are no limits.
+/// "1.12 [1.05 … 1.20]"; "1.12 (1.05 … 1.20)" where that is but the range of its values.
 [[nodiscard]] std::string ratio_text(const Interval& ratio);
 /// As printf's %.*f.
 [[nodiscard]] std::string fixed_text(double value, int digits);
