@@ -220,7 +220,7 @@ std::string scatter_svg(const SearchResult& result) {
 }
 
 std::string score_svg(const Entry& entry) {
-  constexpr double kWidth = 150;
+  constexpr double kWidth = 120;
   constexpr double kHeight = 16;
   constexpr double kScale = kWidth / 1.1;
   const auto x = [](double score) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "databuffer/options.hpp"
-#include "tools/tuning/limits.hpp"
+#include "tools/tuning/diagnosis.hpp"
 #include "tools/tuning/objective.hpp"
 #include "tools/tuning/search.hpp"
 

@@ -1,6 +1,5 @@
 #include "tools/tuning/plot.hpp"
 
-#include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -25,28 +24,44 @@ namespace {
 constexpr const char* kInstall =
     "Install it (Debian: apt-get install gnuplot-nox), or leave the plot out.";
 
-// A file in memory, so that gnuplot may read as slowly as it likes.
-class Script {
+// A file in memory, so that gnuplot may read and write as slowly as it likes.
+class MemoryFile {
  public:
-  explicit Script(std::string_view text) : fd_(::memfd_create("gnuplot", MFD_CLOEXEC)) {
-    if (fd_ < 0) throw PlotError(std::string("gnuplot: memfd_create: ") + std::strerror(errno));
+  explicit MemoryFile(std::string_view text = {}) : fd_(::memfd_create("gnuplot", MFD_CLOEXEC)) {
+    if (fd_ < 0) fail("memfd_create");
     while (!text.empty()) {
       const ssize_t count = ::write(fd_, text.data(), text.size());
-      if (count < 0) {
-        const std::string reason = std::strerror(errno);
-        ::close(fd_);
-        throw PlotError("gnuplot: cannot write its script: " + reason);
-      }
+      if (count < 0) fail("write");
       text.remove_prefix(static_cast<std::size_t>(count));
     }
-    ::lseek(fd_, 0, SEEK_SET);
+    rewind();
   }
-  ~Script() { ::close(fd_); }
-  Script(const Script&) = delete;
-  Script& operator=(const Script&) = delete;
+  ~MemoryFile() { ::close(fd_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
   [[nodiscard]] int fd() const noexcept { return fd_; }
 
+  [[nodiscard]] std::string read_all() const {
+    rewind();
+    std::string text;
+    std::array<char, 65536> part{};
+    for (;;) {
+      const ssize_t count = ::read(fd_, part.data(), part.size());
+      if (count < 0) fail("read");
+      if (count == 0) return text;
+      text.append(part.data(), static_cast<std::size_t>(count));
+    }
+  }
+
  private:
+  void rewind() const {
+    if (::lseek(fd_, 0, SEEK_SET) != 0) fail("lseek");
+  }
+  [[noreturn]] static void fail(const char* call) {
+    throw PlotError(std::string("gnuplot: ") + call + ": " + std::strerror(errno));
+  }
+
   int fd_;
 };
 
@@ -193,11 +208,9 @@ std::string scatter_commands(const Findings& findings) {
 }  // namespace
 
 void check_gnuplot() {
-  const Script nothing("exit\n");
-  const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (null < 0) throw PlotError(std::string("/dev/null: ") + std::strerror(errno));
-  const int code = run_gnuplot(nothing.fd(), null);
-  ::close(null);
+  const MemoryFile nothing("exit\n");
+  const MemoryFile picture;
+  const int code = run_gnuplot(nothing.fd(), picture.fd());
   if (code == 0) return;
   throw PlotError(code == 127 ? std::string("gnuplot was not found. ") + kInstall
                               : "gnuplot does not run: exit code " + std::to_string(code) + ". " +
@@ -213,11 +226,13 @@ std::string plot_script(const Findings& findings, PlotFormat format) {
   return text + heat_map_commands(findings) + scatter_commands(findings) + "unset multiplot\n";
 }
 
-void draw_plot(const Findings& findings, PlotFormat format, int output) {
-  const Script script(plot_script(findings, format));
-  const int code = run_gnuplot(script.fd(), output);
-  if (code == 0) return;
-  throw PlotError("gnuplot failed: exit code " + std::to_string(code));
+std::string draw_plot(const Findings& findings, PlotFormat format) {
+  const MemoryFile script(plot_script(findings, format));
+  const MemoryFile picture;
+  if (const int code = run_gnuplot(script.fd(), picture.fd()); code != 0) {
+    throw PlotError("gnuplot failed: exit code " + std::to_string(code));
+  }
+  return picture.read_all();
 }
 
 }  // namespace databuffer::tuning

@@ -23,7 +23,7 @@ void check_gnuplot();
 /// against throughput. It writes the picture to its standard output.
 [[nodiscard]] std::string plot_script(const Findings& findings, PlotFormat format);
 
-/// Runs gnuplot, whose picture goes to the descriptor `output`. Throws      PlotError.
-void draw_plot(const Findings& findings, PlotFormat format, int output);
+/// The picture, drawn by gnuplot. Throws      PlotError.
+[[nodiscard]] std::string draw_plot(const Findings& findings, PlotFormat format);
 
 }  // namespace databuffer::tuning

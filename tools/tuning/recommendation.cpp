@@ -97,14 +97,6 @@ std::string amount(const Interval& ratio, const std::string& other) {
 
 }  // namespace
 
-Options options_of(Options options, const Candidate& candidate) {
-  options.partitions = candidate.partitions;
-  options.max_size = candidate.max_size;
-  options.capacity = candidate.capacity;
-  options.wait_strategy = candidate.wait;
-  return options;
-}
-
 std::string cpp_text(const Options& base, const Candidate& candidate) {
   const Options usual;
   std::string text = "const databuffer::Options options{\n";

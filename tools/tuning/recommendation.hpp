@@ -8,9 +8,6 @@
 
 namespace databuffer::tuning {
 
-/// `options` with the candidate's values in them.
-[[nodiscard]] Options options_of(Options options, const Candidate& candidate);
-
 /// The options as C++ to paste, a declaration of `options`: the name, the candidate's values, and
 /// every other value that is not the default, except those that are code (handlers, hooks, clock,
 /// meta). It needs <databuffer/databuffer.hpp> and nothing else.

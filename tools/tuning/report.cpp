@@ -28,13 +28,13 @@ constexpr std::string_view kStyle = R"css(
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--text); line-height: 1.5;
   font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; }
-main { max-width: 1340px; margin: 0 auto; padding: 36px 24px 60px; }
+main { max-width: 1340px; margin: 0 auto; padding: 36px 20px 60px; }
 h1 { font-size: 26px; margin: 0 0 4px; letter-spacing: -0.01em; }
 h2 { font-size: 16px; margin: 0 0 12px; }
 p { margin: 0 0 10px; }
 .sub { color: var(--muted); margin-bottom: 24px; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 12px;
-  padding: 20px 22px; margin-bottom: 18px; min-width: 0; }
+  padding: 18px 20px; margin-bottom: 18px; min-width: 0; }
 .two { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(440px, 100%), 1fr));
   gap: 18px; margin-bottom: 18px; }
 .two .card { margin-bottom: 0; }
@@ -70,11 +70,11 @@ svg { display: block; width: 100%; height: auto; font-family: inherit; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums;
   font-size: 13.5px; }
 th { text-align: right; font-weight: 600; color: var(--muted); font-size: 12.5px; }
-th, td { padding: 4px 8px; border-bottom: 1px solid var(--line); text-align: right;
+th, td { padding: 4px 7px; border-bottom: 1px solid var(--line); text-align: right;
   white-space: nowrap; }
 th.l, td.l { text-align: left; } tbody tr:last-child td { border-bottom: 0; }
 tr.best td { background: var(--accent-soft); font-weight: 600; } td.l.note { color: var(--muted); }
-svg.score { display: inline-block; width: 150px; vertical-align: -3px; } .bar { fill: var(--accent); fill-opacity: 0.55; }
+svg.score { display: inline-block; width: 120px; vertical-align: -3px; } .bar { fill: var(--accent); fill-opacity: 0.55; }
 .whisker { stroke: var(--text); stroke-width: 1.3; fill: none; }
 footer { color: var(--muted); font-size: 13px; }
 @media print { body { background: none; } .card { break-inside: avoid; } }
@@ -209,7 +209,7 @@ std::string candidates(const Findings& findings) {
   std::string html =
       "<section class=\"card\"><h2>All candidates</h2>\n<div class=\"scroll\"><table><thead><tr>"
       "<th>partitions</th><th>max_size</th><th>capacity</th><th class=\"l\">wait</th>"
-      "<th>throughput</th><th>age p99</th><th>memory</th><th>mean batch</th><th>runs</th>"
+      "<th>throughput</th><th>age p99</th><th>memory</th><th>batch</th><th>runs</th>"
       "<th class=\"l\">score by the winner's</th><th class=\"l\">[95 % interval] or (range)</th>"
       "<th class=\"l\"></th></tr></thead>\n<tbody>\n";
   for (std::size_t index = 0; index < result.entries.size(); ++index) {

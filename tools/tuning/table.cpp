@@ -89,9 +89,9 @@ std::string note_text(const SearchResult& result, std::size_t entry) {
   } else if (result.runner_up == entry) {
     note = "runner-up";
   } else if (of.fate == Fate::kBehind) {
-    note = "behind after round " + std::to_string(of.rounds_run);
+    note = "behind, round " + std::to_string(of.rounds_run);
   } else if (of.fate == Fate::kOverLimit) {
-    note = "over the limits after round " + std::to_string(of.rounds_run);
+    note = "over the limits, round " + std::to_string(of.rounds_run);
   }
   if (of.is_default) note += note.empty() ? "default" : ", default";
   if (of.excess > 1 && of.fate != Fate::kOverLimit) {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
+#include <vector>
 
 #include "tools/tuning/findings.hpp"
 
@@ -13,7 +15,7 @@ namespace databuffer::tuning {
 /// what limits.
 [[nodiscard]] std::string findings_text(const Findings& findings);
 
-/// Why a candidate is not the winner, in a word or two: "behind after round 3"; "default".
+/// Why a candidate is not the winner, in a word or two: "behind, round 3"; "default".
 [[nodiscard]] std::string note_text(const SearchResult& result, std::size_t entry);
 
 /// What there is to warn of: a stop, limits not kept, candidates not run. A sentence each.

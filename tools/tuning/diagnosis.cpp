@@ -1,4 +1,4 @@
-#include "tools/tuning/limits.hpp"
+#include "tools/tuning/diagnosis.hpp"
 
 #include "tools/tuning/text.hpp"
 
