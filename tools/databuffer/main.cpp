@@ -1,9 +1,11 @@
 // The command `databuffer`. What its subcommands do is in the library databuffer_tools.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <thread>
 
 #include "databuffer/version.hpp"
 #include "tools/databuffer/bench_cli.hpp"
@@ -11,6 +13,8 @@
 #include "tools/databuffer/file_descriptor.hpp"
 #include "tools/databuffer/ingest_cli.hpp"
 #include "tools/databuffer/ingest_command.hpp"
+#include "tools/databuffer/tune_cli.hpp"
+#include "tools/databuffer/tune_command.hpp"
 
 namespace {
 
@@ -46,9 +50,12 @@ int run(int argc, char** argv) {
   ingest.add_to(app);
   databuffer::tools::BenchCli bench;
   const CLI::App* const bench_command = bench.add_to(app);
+  databuffer::tools::TuneCli tune(std::max(std::thread::hardware_concurrency(), 1U));
+  const CLI::App* const tune_command = tune.add_to(app);
   try {
     app.parse(argc, argv);
     if (bench_command->parsed()) return databuffer::tools::run_bench(bench.settings());
+    if (tune_command->parsed()) return databuffer::tools::run_tune(tune.settings());
     return databuffer::tools::run_ingest(ingest.settings());
   } catch (const CLI::ParseError& error) {
     return explain(app, error);

@@ -72,7 +72,8 @@ Space default_space(std::size_t cores) {
 std::vector<std::size_t> geometric_steps(std::size_t first, std::size_t last) {
   std::vector<std::size_t> steps{first};
   for (std::size_t decade = 1; decade <= last; decade *= 10) {
-    for (const std::size_t factor : {1U, 2U, 5U}) {
+    for (const std::size_t factor : {1, 2, 5}) {
+      if (decade > last / factor) break;
       const std::size_t step = factor * decade;
       if (step > first && step < last) steps.push_back(step);
     }
