@@ -25,7 +25,7 @@ Options unusual() {
   Options options;
   options.name =
       "a \"b\"\\ \n\x01"
-      "1??/ ü";
+      "1?\?/ ü";
   options.max_size_jitter = 7;
   options.flush_interval = kForever;
   options.flush_jitter = 1500us;

@@ -63,7 +63,6 @@ constexpr Duration kMaxBudget = 24h;
 Options tune_defaults() {
   Options options;
   options.name = "tuned";
-  options.close_timeout = 10s;  // for a handler that does not come back
   return options;
 }
 

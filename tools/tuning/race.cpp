@@ -9,7 +9,7 @@ namespace databuffer::tuning {
 
 namespace {
 
-constexpr double kHopeless = 0.5;           // less than this share of the leader's score …
+constexpr double kHopeless = 1.0 / 3;       // less than this share of the leader's score …
 constexpr std::size_t kHopelessRounds = 2;  // … in each of so many rounds
 constexpr double kChance = 0.05;            // of dropping one that is as good as the leader
 constexpr double kHalvingChance = 0.125;

@@ -74,7 +74,7 @@ class Race {
   [[nodiscard]] bool is_better(std::size_t index, std::size_t other, double at_least) const;
 
   /// Drops who is clearly behind the leader after `rounds` rounds:
-  ///   - less than half as good as the leader in each of its rounds, two at least;
+  ///   - less than a third as good as the leader in each of its rounds, two at least;
   ///   - not as good with 95 % confidence by the sign test (5 of 5 rounds, 7 of 8, …);
   ///   - with `is_halving`, also who is in the worse half and not as good with 87.5 % confidence
   ///     (3 of 3 rounds, 6 of 7, …): successive halving, but never without evidence;

@@ -72,7 +72,7 @@ Space default_space(std::size_t cores) {
 std::vector<std::size_t> geometric_steps(std::size_t first, std::size_t last) {
   std::vector<std::size_t> steps{first};
   for (std::size_t decade = 1; decade <= last; decade *= 10) {
-    for (const std::size_t factor : {1, 2, 5}) {
+    for (const std::size_t factor : {1UL, 2UL, 5UL}) {
       if (decade > last / factor) break;
       const std::size_t step = factor * decade;
       if (step > first && step < last) steps.push_back(step);
@@ -112,7 +112,10 @@ std::vector<Candidate> candidates_of(const Space& space, std::size_t* left_out) 
   }
   if (candidates.empty()) {
     const std::size_t least = *std::min_element(space.max_sizes.begin(), space.max_sizes.end());
-    throw SpaceError("capacity", "capacity: expected " + std::to_string(least) +
+    std::size_t most = 0;
+    for (const CapacityRule& rule : space.capacities) most = std::max(most, rule.items(least));
+    throw SpaceError("capacity", "capacity = " + std::to_string(most) + ": expected " +
+                                     std::to_string(least) +
                                      " or more: it may not be below max_size");
   }
   if (left_out != nullptr) *left_out = below;
