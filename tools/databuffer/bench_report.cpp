@@ -148,6 +148,7 @@ void add_measurement(Fields& fields, const tuning::Measurement& measured) {
   fields.emplace_back("backlog", measured.backlog);
   fields.emplace_back("overdue", measured.overdue);
   add(fields, "insert_latency", measured.insert_latency);
+  fields.emplace_back("insert_latency_step_s", measured.latency_step);
   add(fields, "wake_lateness", measured.wake_lateness);
   add(fields, "age", measured.age);
   fields.emplace_back("batches", measured.batches);
@@ -190,11 +191,13 @@ std::string csv_cell(const Json& value) {
   return quoted + '"';
 }
 
-std::string percentiles_text(const tuning::Percentiles& values, bool has_tail) {
-  std::string text = "p50 " + seconds_text(values.p50) + ", p99 " + seconds_text(values.p99);
-  if (has_tail) {
-    text += ", p99.9 " + seconds_text(values.p999) + ", max " + seconds_text(values.max);
-  }
+// `step`: what the clock cannot tell from none.
+std::string percentiles_text(const tuning::Percentiles& values, bool has_tail, double step = 0) {
+  const auto text_of = [step](double seconds) {
+    return seconds < step ? "< " + seconds_text(step) : seconds_text(seconds);
+  };
+  std::string text = "p50 " + text_of(values.p50) + ", p99 " + text_of(values.p99);
+  if (has_tail) text += ", p99.9 " + text_of(values.p999) + ", max " + text_of(values.max);
   return text;
 }
 
@@ -291,7 +294,8 @@ std::string to_text(const BenchResult& result) {
                fixed(measured.seconds, 3) + " s" + (measured.is_cut_short ? ", ended early" : ""));
   text += line("throughput", amount_text(measured.items_per_s) + " items/s");
   text += line("items", items_text(measured));
-  text += line("insert latency", percentiles_text(measured.insert_latency, true));
+  text += line("insert latency",
+               percentiles_text(measured.insert_latency, true, measured.latency_step));
   if (settings.workload.workload.rate > 0) {
     text += line("  woken late", percentiles_text(measured.wake_lateness, true));
   }

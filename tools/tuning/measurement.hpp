@@ -32,6 +32,7 @@ struct Measurement {
   double items_per_s = 0;      ///< Flushed per second: the throughput. A batch that was under way
                                ///< at the beginning or at the end counts in part.
   Percentiles insert_latency;  ///< Of one call; in an open loop from when it was due.
+  double latency_step = 0;     ///< What the clock behind it can tell apart, in seconds.
   Percentiles wake_lateness;   ///< Open loop, part of it: how late the machine woke producers.
   Percentiles age;             ///< Of items, from when they were due to the handler's entry.
   bool is_age_of_oldest = false;  ///< `age` is of each batch's oldest item (see measure.hpp).

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
+#include <numeric>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -42,10 +44,16 @@ Ticks::Calibration Ticks::measure() noexcept {
     calibration.ns_per_tick = static_cast<double>(took.count()) / static_cast<double>(last - first);
   }
   std::array<std::int64_t, 1001> costs{};
+  std::int64_t before = now();
   for (std::int64_t& cost : costs) {
-    const std::int64_t before = now();
-    cost = now() - before;
+    const std::int64_t after = now();
+    cost = after - before;
+    before = after;
   }
+  // Some counters go in steps. Lengths are whole steps, so the differences between them are, too.
+  std::int64_t step = 0;
+  for (const std::int64_t cost : costs) step = std::gcd(step, cost);
+  calibration.step_ticks = std::max<std::int64_t>(1, step);
   std::nth_element(costs.begin(), costs.begin() + costs.size() / 2, costs.end());
   calibration.cost_ticks = costs[costs.size() / 2];
   return calibration;
@@ -61,6 +69,12 @@ Duration Ticks::between(std::int64_t first, std::int64_t last) noexcept {
   const auto ticks =
       static_cast<double>(std::max<std::int64_t>(0, last - first - known.cost_ticks));
   return Duration(static_cast<Duration::rep>(ticks * known.ns_per_tick));
+}
+
+Duration Ticks::step() noexcept {
+  const Calibration& known = calibration();
+  const double exact = static_cast<double>(known.step_ticks) * known.ns_per_tick;
+  return Duration(static_cast<Duration::rep>(std::ceil(exact)));
 }
 
 Duration Ticks::cost() noexcept {

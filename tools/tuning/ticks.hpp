@@ -28,6 +28,9 @@ class Ticks {
   /// Two readings with nothing in between: the median.
   [[nodiscard]] static Duration cost() noexcept;
 
+  /// The smallest length that it can tell from none.
+  [[nodiscard]] static Duration step() noexcept;
+
   /// Measures length and cost of a tick, once for the process, which takes 20 ms: not in the middle
   /// of something else.
   static void calibrate() noexcept { static_cast<void>(calibration()); }
@@ -36,6 +39,7 @@ class Ticks {
   struct Calibration {
     double ns_per_tick = 1;
     std::int64_t cost_ticks = 0;
+    std::int64_t step_ticks = 1;
   };
   [[nodiscard]] static const Calibration& calibration() noexcept;
   [[nodiscard]] static Calibration measure() noexcept;
