@@ -1,14 +1,20 @@
 // The command `databuffer`. What its subcommands do is in the library databuffer_tools.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <thread>
 
 #include "databuffer/version.hpp"
+#include "tools/databuffer/bench_cli.hpp"
+#include "tools/databuffer/bench_command.hpp"
 #include "tools/databuffer/file_descriptor.hpp"
 #include "tools/databuffer/ingest_cli.hpp"
 #include "tools/databuffer/ingest_command.hpp"
+#include "tools/databuffer/tune_cli.hpp"
+#include "tools/databuffer/tune_command.hpp"
 
 namespace {
 
@@ -19,24 +25,37 @@ constexpr int kWrongArguments = 2;
 int explain(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);
   std::string message = error.what();
-  if (app.get_subcommands().empty() && !app.remaining().empty()) {
-    message = "'" + app.remaining().front() + "': expected a subcommand: ingest";
+  std::string names;
+  for (const CLI::App* const command : app.get_subcommands({})) {
+    names += (names.empty() ? "" : " or ") + command->get_name();
   }
+  if (app.get_subcommands().empty() && !app.remaining().empty()) {
+    message = "'" + app.remaining().front() + "': expected a subcommand: " + names;
+  }
+  const std::string command =
+      app.get_subcommands().empty() ? "ingest" : app.get_subcommands().front()->get_name();
   static_cast<void>(std::fprintf(stderr,
-                                 "databuffer: %s\nTry databuffer --help, or databuffer "
-                                 "ingest --help.\n",
-                                 message.c_str()));
+                                 "databuffer: %s\nTry databuffer --help, or databuffer %s "
+                                 "--help.\n",
+                                 message.c_str(), command.c_str()));
   return kWrongArguments;
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("Gather items into batches, and store them.", "databuffer");
+  CLI::App app("Gather items into batches, and store them; or measure how fast that is.",
+               "databuffer");
   app.set_version_flag("--version", std::string("databuffer ") + databuffer::kVersion);
   app.require_subcommand(1);
   databuffer::tools::IngestCli ingest;
   ingest.add_to(app);
+  databuffer::tools::BenchCli bench;
+  const CLI::App* const bench_command = bench.add_to(app);
+  databuffer::tools::TuneCli tune(std::max(std::thread::hardware_concurrency(), 1U));
+  const CLI::App* const tune_command = tune.add_to(app);
   try {
     app.parse(argc, argv);
+    if (bench_command->parsed()) return databuffer::tools::run_bench(bench.settings());
+    if (tune_command->parsed()) return databuffer::tools::run_tune(tune.settings());
     return databuffer::tools::run_ingest(ingest.settings());
   } catch (const CLI::ParseError& error) {
     return explain(app, error);

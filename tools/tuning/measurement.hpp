@@ -25,9 +25,17 @@ struct Measurement {
   std::uint64_t flushed = 0;   ///< Items the handler was given and took.
   std::uint64_t failed = 0;    ///< Items whose batch failed for good.
   std::uint64_t dropped = 0;   ///< Items given up by an overflow policy, or refused.
-  double items_per_s = 0;      ///< Flushed per second: the throughput.
+  std::uint64_t refused = 0;   ///< ... of which this many were never accepted.
+  std::int64_t backlog = 0;    ///< By how many more items were in the buffer at the end:
+                               ///< inserted == flushed + failed + dropped - refused + backlog.
+  std::uint64_t overdue = 0;   ///< Open loop: items due, and not offered by the end.
+  double items_per_s = 0;      ///< Flushed per second: the throughput. A batch that was under way
+                               ///< at the beginning or at the end counts in part.
   Percentiles insert_latency;  ///< Of one call; in an open loop from when it was due.
+  double latency_step = 0;     ///< What the clock behind it can tell apart, in seconds.
+  Percentiles wake_lateness;   ///< Open loop, part of it: how late the machine woke producers.
   Percentiles age;             ///< Of items, from when they were due to the handler's entry.
+  bool is_age_of_oldest = false;  ///< `age` is of each batch's oldest item (see measure.hpp).
   std::uint64_t batches = 0;
   double mean_batch = 0;
   std::uint64_t size_flushes = 0;      ///< Batches by trigger: max_size, ...
@@ -38,6 +46,7 @@ struct Measurement {
   double cpu_seconds = 0;              ///< Of the process, user and system.
   std::uint64_t wake_ups = 0;          ///< Of consumer threads, from a sleep.
   std::uint64_t peak_bytes = 0;        ///< Resident memory at its highest, beyond the start's.
+  bool is_cut_short = false;           ///< Ended before its time, because it was told to stop.
 };
 
 /// One point of the space that is searched. What else a buffer is given stays as it is.

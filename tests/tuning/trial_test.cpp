@@ -1,0 +1,460 @@
+// Whole runs, with real threads and for some milliseconds: what is asserted are counts, never
+// times.
+
+#include "tools/tuning/trial.hpp"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <thread>
+
+#include "databuffer/databuffer.hpp"
+#include "tools/tuning/measure.hpp"
+
+namespace databuffer::tuning {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration kShort = 30ms;
+
+Trial short_trial() {
+  Trial trial;
+  trial.workload.warm_up = 5ms;
+  trial.options.name = "trial";
+  trial.options.max_size = 100;
+  trial.measured = kShort;
+  return trial;
+}
+
+void check_sums(const Measurement& measured) {
+  CHECK(measured.dropped >= measured.refused);
+  const auto given_up = measured.dropped - measured.refused;
+  CHECK(static_cast<std::int64_t>(measured.inserted) ==
+        static_cast<std::int64_t>(measured.flushed + measured.failed + given_up) +
+            measured.backlog);
+  CHECK(measured.batches ==
+        measured.size_flushes + measured.interval_flushes + measured.other_flushes);
+  CHECK(measured.seconds > 0);
+}
+
+/// Counts what it is given, and answers as told.
+struct Counter {
+  std::atomic<std::uint64_t> items{0};
+  std::atomic<std::uint64_t> bytes{0};
+  std::atomic<std::size_t> largest{0};
+
+  PayloadHandler handler() {
+    return [this](const PayloadBatch& batch) {
+      items += batch.size();
+      for (std::size_t index = 0; index < batch.size(); ++index) bytes += batch.bytes(index).size();
+      std::size_t known = largest;
+      while (known < batch.size() && !largest.compare_exchange_weak(known, batch.size())) {
+      }
+      return FlushResult::ok();
+    };
+  }
+};
+
+TEST_SUITE("trial") {
+  TEST_CASE("a closed loop's counts add up, for every payload, single and in batches") {
+    for (const std::size_t bytes : kPlainBytes) {
+      for (const std::size_t batch : {1U, 7U, 250U}) {
+        CAPTURE(bytes);
+        CAPTURE(batch);
+        Counter counter;
+        Trial trial = short_trial();
+        trial.measured = 5ms;
+        trial.workload.warm_up = 1ms;
+        trial.workload.producers = 2;
+        trial.workload.batch = batch;
+        trial.payload.bytes = bytes;
+        const Measurement measured = run_trial(trial, counter.handler());
+        check_sums(measured);
+        CHECK(measured.inserted > 0);
+        CHECK(measured.failed == 0);
+        CHECK(measured.dropped == 0);
+        CHECK(measured.overdue == 0);
+        CHECK_FALSE(measured.is_cut_short);
+        CHECK_FALSE(measured.is_age_of_oldest);
+        CHECK(counter.items >= measured.flushed);
+        CHECK(counter.bytes == counter.items * bytes);
+        CHECK(counter.largest <= 100);
+      }
+    }
+  }
+
+  TEST_CASE("strings are as long as asked for") {
+    Counter counter;
+    Trial trial = short_trial();
+    trial.payload = {.kind = Payload::Kind::kString, .bytes = 33};
+    trial.options.partitions = 2;
+    const Measurement measured = run_trial(trial, counter.handler());
+    check_sums(measured);
+    CHECK(measured.flushed > 0);
+    CHECK(counter.bytes == counter.items * 33);
+  }
+
+  TEST_CASE("an open loop offers what is due") {
+    Counter counter;
+    Trial trial = short_trial();
+    trial.workload.producers = 3;
+    trial.workload.rate = 2'000;
+    trial.options.max_size = 1'000'000;
+    trial.options.flush_interval = 1ms;
+    trial.options.flush_jitter = 0ms;
+    const Measurement measured = run_trial(trial, counter.handler());
+    check_sums(measured);
+    CHECK(measured.inserted > 0);
+    CHECK(measured.size_flushes == 0);
+    CHECK(measured.insert_latency.max >= measured.insert_latency.p50);
+  }
+
+  TEST_CASE("an open loop offers nothing before it is due") {
+    SimulatedSink sink({});
+    Trial trial = short_trial();
+    trial.workload = {.producers = 3, .rate = 0.0001, .warm_up = 0ms};
+    const Measurement measured = run_trial(trial, handler_of(sink));
+    check_sums(measured);
+    CHECK(measured.inserted <= 1);  // the first producer's first: it is due at the start
+    CHECK(measured.overdue == 0);
+  }
+
+  TEST_CASE("an open loop that the sink cannot follow is overdue") {
+    SimulatedSink sink({.fixed = 5ms});
+    Trial trial = short_trial();
+    trial.workload.rate = 1e6;
+    trial.options.max_size = 10;
+    trial.options.capacity = 10;
+    const Measurement measured = run_trial(trial, handler_of(sink));
+    check_sums(measured);
+    CHECK(measured.overdue > 0);
+    CHECK(measured.blocked_seconds > 0);
+  }
+
+  TEST_CASE("a full buffer that rejects refuses, and refusals are no inserts") {
+    SimulatedSink sink({.fixed = 20ms});
+    Trial trial = short_trial();
+    trial.options.overflow = Overflow::kReject;
+    const Measurement measured = run_trial(trial, handler_of(sink));
+    check_sums(measured);
+    CHECK(measured.refused > 0);
+    CHECK(measured.dropped == measured.refused);
+    CHECK(measured.blocked_seconds == 0);
+  }
+
+  TEST_CASE("a full buffer that drops counts what it drops") {
+    for (const Overflow overflow : {Overflow::kDropNewest, Overflow::kDropOldest}) {
+      CAPTURE(to_string(overflow));
+      SimulatedSink sink({.fixed = 20ms});
+      Trial trial = short_trial();
+      trial.options.overflow = overflow;
+      const Measurement measured = run_trial(trial, handler_of(sink));
+      check_sums(measured);
+      CHECK(measured.dropped > 0);
+      CHECK(measured.inserted > measured.flushed);
+    }
+  }
+
+  TEST_CASE("failed batches count as failed, and not as throughput") {
+    SimulatedSink sink({.failing_share = 1});
+    const Measurement measured = run_trial(short_trial(), handler_of(sink));
+    check_sums(measured);
+    CHECK(measured.failed > 0);
+    CHECK(measured.flushed == 0);
+    CHECK(measured.items_per_s == 0);
+    CHECK(measured.batches > 0);
+  }
+
+  TEST_CASE("a handler that throws fails its batches, and the run goes on") {
+    const PayloadHandler handler = [](const PayloadBatch&) -> FlushResult {
+      throw std::runtime_error("no");
+    };
+    const Measurement measured = run_trial(short_trial(), handler);
+    check_sums(measured);
+    CHECK(measured.flushed == 0);
+    CHECK(measured.batches > 0);
+  }
+
+  TEST_CASE("a request to stop ends a long run with what there is") {
+    std::stop_source stop;
+    Trial trial = short_trial();
+    trial.measured = 1h;
+    SUBCASE("in the measured time") {
+      std::atomic<int> batches{0};
+      const PayloadHandler handler = [&](const PayloadBatch&) {
+        if (++batches == 50) stop.request_stop();
+        return FlushResult::ok();
+      };
+      trial.workload.warm_up = 0ms;
+      const Measurement measured = run_trial(trial, handler, stop.get_token());
+      check_sums(measured);
+      CHECK(measured.is_cut_short);
+      CHECK(measured.inserted > 0);
+    }
+    SUBCASE("before it has begun") {
+      stop.request_stop();
+      SimulatedSink sink({});
+      const Measurement measured = run_trial(trial, handler_of(sink), stop.get_token());
+      CHECK(measured.is_cut_short);
+    }
+    SUBCASE("while the simulated sink takes its time") {
+      SimulatedSink sink({.fixed = 1h});
+      std::atomic<bool> has_begun{false};
+      const PayloadHandler handler = [&](const PayloadBatch& batch) {
+        has_begun = true;
+        return sink.handle(batch.size(), batch.stop_token());
+      };
+      std::thread stopper([&] {
+        while (!has_begun) std::this_thread::yield();
+        stop.request_stop();
+      });
+      const Measurement measured = run_trial(trial, handler, stop.get_token());
+      stopper.join();
+      CHECK(measured.is_cut_short);
+      CHECK(measured.flushed == 0);
+    }
+  }
+
+  TEST_CASE("a batch that takes longer than the run is not waited for to its end") {
+    SimulatedSink sink({.fixed = 1h});
+    const Measurement measured = run_trial(short_trial(), handler_of(sink));
+    check_sums(measured);
+    CHECK(measured.batches == 0);
+    CHECK(measured.flushed == 0);
+    CHECK_FALSE(measured.is_cut_short);
+  }
+
+  TEST_CASE("a handler that does not come back is an error, and no hang") {
+    const auto release = std::make_shared<std::atomic<bool>>(false);
+    const PayloadHandler handler = [release](const PayloadBatch&) {
+      release->wait(false);
+      return FlushResult::ok();
+    };
+    Trial trial = short_trial();
+    trial.options.close_timeout = 1ms;
+    CHECK_THROWS_AS(static_cast<void>(run_trial(trial, handler)), TrialError);
+    *release = true;
+    release->notify_all();
+  }
+
+  TEST_CASE("a trial out of range is refused before anything starts, naming field and limit") {
+    const PayloadHandler handler = [](const PayloadBatch&) -> FlushResult {
+      FAIL_CHECK("it ran");
+      return FlushResult::ok();
+    };
+    struct Case {
+      const char* field;
+      void (*change)(Trial& trial);
+    };
+    const Case cases[] = {
+        {"producers", [](Trial& trial) { trial.workload.producers = 0; }},
+        {"producers", [](Trial& trial) { trial.workload.producers = 1025; }},
+        {"batch", [](Trial& trial) { trial.workload.batch = 0; }},
+        {"batch", [](Trial& trial) { trial.workload.batch = 1'000'001; }},
+        {"rate", [](Trial& trial) { trial.workload.rate = -1; }},
+        {"rate", [](Trial& trial) { trial.workload.rate = 1e9 + 1; }},
+        {"rate",
+         [](Trial& trial) { trial.workload.rate = std::numeric_limits<double>::quiet_NaN(); }},
+        {"warm_up", [](Trial& trial) { trial.workload.warm_up = -1ns; }},
+        {"warm_up", [](Trial& trial) { trial.workload.warm_up = 61min; }},
+        {"payload", [](Trial& trial) { trial.payload.bytes = 9; }},
+        {"payload", [](Trial& trial) { trial.payload.bytes = 0; }},
+        {"payload",
+         [](Trial& trial) {
+           trial.payload = {Payload::Kind::kString, 7};
+         }},
+        {"payload",
+         [](Trial& trial) {
+           trial.payload = {Payload::Kind::kString, 1'048'577};
+         }},
+        {"measured", [](Trial& trial) { trial.measured = 0ms; }},
+        {"measured", [](Trial& trial) { trial.measured = 25h; }},
+        {"threading", [](Trial& trial) { trial.options.threading = Threading::kManual; }},
+        {"capacity", [](Trial& trial) { trial.options.capacity = 99; }},
+        {"partitions", [](Trial& trial) { trial.options.partitions = 0; }},
+    };
+    for (const Case& bad : cases) {
+      CAPTURE(bad.field);
+      Trial trial = short_trial();
+      bad.change(trial);
+      try {
+        static_cast<void>(run_trial(trial, handler));
+        FAIL_CHECK("it was accepted");
+      } catch (const OptionsError& error) {
+        CHECK(error.field() == bad.field);
+      }
+      CHECK_THROWS_AS(trial.validate(), OptionsError);
+    }
+  }
+}
+
+struct Event {
+  std::uint64_t id = 0;
+};
+
+struct TimedEvent {
+  std::uint64_t id = 0;
+  TimePoint due{};
+};
+
+TEST_SUITE("measure") {
+  TEST_CASE("your own items and handler are measured, and each item is another one") {
+    std::mutex mutex;
+    std::set<std::uint64_t> ids;
+    std::uint64_t items = 0;
+    const Measure measure = make_measure<Event>(
+        {.producers = 3}, {.name = "events", .overflow = Overflow::kBlock},
+        [](std::uint64_t index) { return Event{index}; },
+        [&](std::span<Event> batch) {
+          const std::lock_guard lock(mutex);
+          for (const Event& event : batch) ids.insert(event.id);
+          items += batch.size();
+        });
+    const Measurement measured = measure({.partitions = 2, .max_size = 50, .capacity = 200}, 10ms);
+    check_sums(measured);
+    CHECK(measured.flushed > 0);
+    CHECK(measured.is_age_of_oldest);
+    CHECK(ids.size() == items);
+  }
+
+  TEST_CASE("an item that carries the time it was due has an exact age") {
+    std::atomic<std::uint64_t> without_time{0};
+    const Measure measure = make_measure<TimedEvent>(
+        {.producers = 1}, {.name = "events"},
+        [](std::uint64_t index) {
+          return TimedEvent{index, {}};
+        },
+        [&](Batch<TimedEvent>& batch) {
+          for (const TimedEvent& event : batch) without_time += event.due == TimePoint{} ? 1 : 0;
+        });
+    const Measurement measured = measure({.max_size = 50, .capacity = 200}, 10ms);
+    check_sums(measured);
+    CHECK_FALSE(measured.is_age_of_oldest);
+    CHECK(without_time == 0);
+    CHECK(measured.age.max > 0);
+  }
+
+  TEST_CASE("a candidate's values are in force, and the others stay as they are") {
+    const Options options = with_candidate(
+        {.name = "base", .max_size_jitter = 3, .flush_interval = 7ms},
+        {.partitions = 4, .max_size = 9, .capacity = 99, .wait = WaitStrategy::kPark});
+    CHECK(options.name == "base");
+    CHECK(options.max_size_jitter == 3);
+    CHECK(options.flush_interval == 7ms);
+    CHECK(options.partitions == 4);
+    CHECK(options.max_size == 9);
+    CHECK(options.capacity == 99);
+    CHECK(options.wait_strategy == WaitStrategy::kPark);
+
+    std::atomic<std::size_t> largest{0};
+    const Measure measure = make_measure<Event>(
+        {}, {.name = "events"}, [](std::uint64_t index) { return Event{index}; },
+        [&](Batch<Event>& batch, const FlushContext& context) {
+          if (batch.size() > largest) largest = batch.size();
+          return context.size == batch.size();
+        });
+    static_cast<void>(measure({.max_size = 10, .capacity = 40}, 5ms));
+    CHECK(largest == 10);
+    static_cast<void>(measure({.max_size = 20, .capacity = 40}, 5ms));
+    CHECK(largest == 20);
+  }
+
+  TEST_CASE("a factory makes a handler for each partition, anew in each run") {
+    std::mutex mutex;
+    std::multiset<std::size_t> made;
+    const auto factory = [&](std::size_t partition_index) {
+      const std::lock_guard lock(mutex);
+      made.insert(partition_index);
+      return [batches = 0](std::span<Event>) mutable { return ++batches > 0; };
+    };
+    const Measure measure = make_measure<Event>(
+        {}, {.name = "events"}, [](std::uint64_t index) { return Event{index}; }, factory);
+    for (int runs = 0; runs < 2; ++runs) {
+      const Measurement measured = measure({.partitions = 3, .max_size = 10, .capacity = 40}, 5ms);
+      check_sums(measured);
+      CHECK(measured.flushed > 0);
+    }
+    CHECK(made == std::multiset<std::size_t>{0, 0, 1, 1, 2, 2});
+  }
+
+  TEST_CASE("after the run the handler is not called, whatever is left") {
+    std::atomic<bool> is_over{false};
+    const auto called_late = std::make_shared<std::atomic<bool>>(false);
+    const Measure measure = make_measure<Event>(
+        {}, {.name = "events"}, [](std::uint64_t index) { return Event{index}; },
+        [&, called_late](std::span<Event>) {
+          if (is_over) *called_late = true;
+          std::this_thread::sleep_for(1ms);
+        });
+    const Measurement measured = measure({.max_size = 10, .capacity = 100'000}, 10ms);
+    is_over = true;
+    check_sums(measured);
+    CHECK(measured.backlog > 0);
+    CHECK_FALSE(*called_late);
+  }
+
+  TEST_CASE("what make_item throws ends the run, and comes out of it") {
+    std::atomic<int> made{0};
+    const Measure measure = make_measure<Event>(
+        {.producers = 2}, {.name = "events"},
+        [&](std::uint64_t index) {
+          if (++made > 1000) throw std::runtime_error("out of items");
+          return Event{index};
+        },
+        [](std::span<Event>) {});
+    CHECK_THROWS_WITH_AS(static_cast<void>(measure({}, 1h)), "out of items", std::runtime_error);
+  }
+
+  TEST_CASE("a factory that throws ends the run, and nothing is left behind") {
+    const Measure measure = make_measure<Event>(
+        {}, {.name = "events"}, [](std::uint64_t index) { return Event{index}; },
+        [](std::size_t partition_index) {
+          if (partition_index == 1) throw std::runtime_error("no connection");
+          return [](std::span<Event>) {};
+        });
+    CHECK_THROWS_WITH_AS(static_cast<void>(measure({.partitions = 2}, 5ms)), "no connection",
+                         std::runtime_error);
+  }
+
+  TEST_CASE("a bad workload is refused at once, a bad candidate when it is run") {
+    const auto make_item = [](std::uint64_t index) { return Event{index}; };
+    const auto handler = [](std::span<Event>) {};
+    CHECK_THROWS_AS(
+        static_cast<void>(make_measure<Event>({.producers = 0}, {.name = "x"}, make_item, handler)),
+        OptionsError);
+    const Measure measure = make_measure<Event>({}, {.name = "x"}, make_item, handler);
+    CHECK_THROWS_AS(static_cast<void>(measure({.max_size = 100, .capacity = 50}, 5ms)),
+                    OptionsError);
+    CHECK_THROWS_AS(static_cast<void>(measure({}, 0ms)), OptionsError);
+  }
+
+  TEST_CASE("a fifth of a search's run warms up, or less") {
+    CHECK(plan_for({.warm_up = 1s}, {}, 500ms).workload.warm_up == 100ms);
+    CHECK(plan_for({.warm_up = 1s}, {}, 500ms).measured == 400ms);
+    CHECK(plan_for({.warm_up = 10ms}, {}, 500ms).workload.warm_up == 10ms);
+    CHECK(plan_for({.warm_up = 10ms}, {}, 500ms).measured == 490ms);
+  }
+
+  TEST_CASE("few enough calls are timed, and at least every sixteenth item's") {
+    const std::size_t single = sampling_period(1);
+    CHECK(single >= 16);
+    CHECK(single <= 1024);
+    CHECK(sampling_period(8) <= single);
+    CHECK(sampling_period(2000) == 1);
+  }
+}
+
+}  // namespace
+}  // namespace databuffer::tuning

@@ -1,0 +1,119 @@
+#include "tools/databuffer/bench_cli.hpp"
+
+#include "tools/databuffer/output_file.hpp"
+#include "tools/databuffer/quantities.hpp"
+
+namespace databuffer::tools {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kDescription =
+    "Measure one configuration of a buffer: for a workload, and a simulated or a real sink.";
+
+constexpr const char* kFooter = R"(
+Producers insert items for --warmup and then for --seconds, of which everything is reported:
+
+  throughput      items per second that the handler has taken; batches that are under way at either
+                  end count in part
+  insert latency  of one call. Without --rate of a sample of the calls (one in 16 items or fewer),
+                  less what the clock costs; max also knows every call that had to wait for room.
+                  With --rate of every call, from the moment at which it was due, so that what waits
+                  behind a call that takes long is not hidden; "woken late" is the machine's part:
+                  how late it woke a producer that slept
+  age             of items, from when they were due to when the handler gets them; of 16 items in
+                  each batch
+  blocked         time that producers waited for room
+  CPU             of the whole process, producers and a computing handler included
+  peak memory     the most resident memory in that time, less what there was before the buffer was
+                  made (VmHWM of Linux; where that cannot be reset, looked at every 10 ms)
+
+With --rate a producer sleeps until its next insert is due; beyond some ten thousand inserts per
+second and producer several are due when it wakes, and come as a small burst.
+
+A simulated handler takes --handler-fixed and --handler-per-item for a batch; with none of them it
+does nothing. --sink sqlite:PATH and file:PATH store each item as a line of as many bytes, appended to
+what is there, as databuffer ingest does: name a file that may be thrown away.
+
+Units: TIME is a number with ns, us, ms, s, m or h; SECONDS is a TIME, or a number of seconds; COUNT
+may end in k, M or G; BYTES also in Ki, Mi or Gi.
+
+Ctrl-C (SIGINT), SIGTERM and SIGHUP end the run early, with what was measured so far. A second signal
+ends it at once, with nothing.
+
+Exit codes: 0 measured, 1 something failed, 2 wrong arguments, 128 + signal ended by a signal.)";
+
+constexpr Duration kMinMeasured = 10ms;
+constexpr Duration kMaxMeasured = 24h;
+constexpr Duration kMaxWarmUp = 1h;
+
+Options bench_defaults() {
+  Options options;
+  options.name = "bench";
+  options.close_timeout = 10s;  // for a handler that does not come back
+  return options;
+}
+
+}  // namespace
+
+BenchCli::BenchCli() : buffer_(bench_defaults()) {}
+
+CLI::App* BenchCli::add_to(CLI::App& app) {
+  CLI::App* const command = app.add_subcommand("bench", kDescription);
+  command->footer(kFooter);
+  add_flags(*command);
+  workload_.add_to(*command);
+  buffer_.add_to(*command);
+  return command;
+}
+
+void BenchCli::add_flags(CLI::App& command) {
+  add_parsed(
+      command, "--seconds", settings_.measured,
+      [](const std::string& text) {
+        return parse_seconds_within(text, kMinMeasured, kMaxMeasured);
+      },
+      "How long to measure; 10ms to 24h")
+      ->default_str(format_duration(settings_.measured))
+      ->type_name("SECONDS");
+  add_parsed(
+      command, "--warmup", warm_up_,
+      [](const std::string& text) {
+        return parse_seconds_within(text, Duration::zero(), kMaxWarmUp);
+      },
+      "How long to run before that; 0 to 1h")
+      ->default_str(format_duration(warm_up_))
+      ->type_name("SECONDS");
+  add_parsed(command, "--json", settings_.json_path, parse_output_path,
+             "Write the results as one JSON object to FILE; - is standard output")
+      ->type_name("FILE");
+  add_parsed(command, "--csv", settings_.csv_path, parse_output_path,
+             "Write them as a line of CSV, with a header, to FILE; - is standard output")
+      ->type_name("FILE");
+}
+
+BenchSettings BenchCli::settings() const {
+  BenchSettings settings = settings_;
+  settings.workload = workload_.checked();
+  settings.workload.workload.warm_up = warm_up_;
+  settings.buffer = buffer_.checked();
+  if (settings.buffer.seed != 0) settings.workload.handler.seed = settings.buffer.seed;
+  if (settings.json_path.has_value() && settings.json_path == settings.csv_path) {
+    throw CLI::ValidationError(
+        "--csv", "'" + *settings.csv_path + "': that is where --json writes to; expected another");
+  }
+  const tuning::Workload& workload = settings.workload.workload;
+  const double seconds = std::chrono::duration<double>(settings.measured).count();
+  if (workload.rate > 0 && workload.rate * seconds < static_cast<double>(workload.batch)) {
+    throw CLI::ValidationError(
+        "--rate", "at this rate not one call of --batch " + std::to_string(workload.batch) +
+                      " is due within --seconds " + format_duration(settings.measured) +
+                      "; expected at least " +
+                      std::to_string(static_cast<std::uint64_t>(
+                          static_cast<double>(workload.batch) / seconds + 1)));
+  }
+  return settings;
+}
+
+}  // namespace databuffer::tools

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "databuffer/options.hpp"
+#include "tools/databuffer/options_cli.hpp"
+#include "tools/databuffer/workload_cli.hpp"
+#include "tools/tuning/plot.hpp"
+#include "tools/tuning/search.hpp"
+#include "tools/tuning/space.hpp"
+
+namespace databuffer::tools {
+
+/// What `databuffer tune` was asked to do.
+struct TuneSettings {
+  WorkloadSettings workload;
+  Options base;  ///< What every candidate has in common.
+  std::vector<tuning::Candidate> candidates;
+  std::size_t left_out = 0;  ///< Combinations whose capacity is below their max_size.
+  tuning::Objective objective;
+  Duration budget = std::chrono::seconds{60};
+  Duration least_run = std::chrono::milliseconds{100};
+  std::uint64_t seed = 1;
+  std::size_t cores = 1;
+  std::optional<std::string> json_path;  ///< "-" is standard output; so is the next.
+  std::optional<std::string> csv_path;
+  std::optional<std::string> plot_path;
+  tuning::PlotFormat plot_format = tuning::PlotFormat::kSvg;
+  std::optional<std::string> report_path;
+  bool is_quiet = false;
+};
+
+/// The arguments of `databuffer tune`.
+class TuneCli {
+ public:
+  /// `cores`: of the machine, for the space that is searched by default.
+  explicit TuneCli(std::size_t cores);
+  TuneCli(const TuneCli&) = delete;
+  TuneCli& operator=(const TuneCli&) = delete;
+
+  /// Adds the subcommand, which writes to this object while `app` parses.
+  CLI::App* add_to(CLI::App& app);
+
+  /// What was asked for, once parsed.
+  /// Throws      CLI::ValidationError for what does not go together.
+  [[nodiscard]] TuneSettings settings() const;
+
+ private:
+  void add_space(CLI::App& command);
+  void add_search(CLI::App& command);
+  void add_outputs(CLI::App& command);
+  void check_candidates(TuneSettings& settings) const;
+  void check_outputs(const TuneSettings& settings) const;
+
+  TuneSettings settings_;
+  tuning::Space space_;
+  WorkloadFlags workload_;
+  BufferFlags buffer_;
+};
+
+}  // namespace databuffer::tools

@@ -1,0 +1,238 @@
+#include "tools/tuning/plot.hpp"
+
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+#include "tools/tuning/heat_map.hpp"
+#include "tools/tuning/text.hpp"
+
+extern char** environ;
+
+namespace databuffer::tuning {
+
+namespace {
+
+constexpr const char* kInstall =
+    "Install it (Debian: apt-get install gnuplot-nox), or leave the plot out.";
+
+// A file in memory, so that gnuplot may read and write as slowly as it likes.
+class MemoryFile {
+ public:
+  explicit MemoryFile(std::string_view text = {}) : fd_(::memfd_create("gnuplot", MFD_CLOEXEC)) {
+    if (fd_ < 0) fail("memfd_create");
+    while (!text.empty()) {
+      const ssize_t count = ::write(fd_, text.data(), text.size());
+      if (count < 0) fail("write");
+      text.remove_prefix(static_cast<std::size_t>(count));
+    }
+    rewind();
+  }
+  ~MemoryFile() { ::close(fd_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  [[nodiscard]] int fd() const noexcept { return fd_; }
+
+  [[nodiscard]] std::string read_all() const {
+    rewind();
+    std::string text;
+    std::array<char, 65536> part{};
+    for (;;) {
+      const ssize_t count = ::read(fd_, part.data(), part.size());
+      if (count < 0) fail("read");
+      if (count == 0) return text;
+      text.append(part.data(), static_cast<std::size_t>(count));
+    }
+  }
+
+ private:
+  void rewind() const {
+    if (::lseek(fd_, 0, SEEK_SET) != 0) fail("lseek");
+  }
+  [[noreturn]] static void fail(const char* call) {
+    throw PlotError(std::string("gnuplot: ") + call + ": " + std::strerror(errno));
+  }
+
+  int fd_;
+};
+
+// Returns its exit code; 127 where it cannot be started.
+int run_gnuplot(int input, int output) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  std::string program = "gnuplot";
+  std::string no_settings = "-d";  // the user's own would change the picture
+  std::array<char*, 3> words{program.data(), no_settings.data(), nullptr};
+  pid_t pid = -1;
+  const int error = ::posix_spawnp(&pid, program.c_str(), &actions, nullptr, words.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return 127;
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0) {
+    if (errno != EINTR) throw PlotError(std::string("gnuplot: waitpid: ") + std::strerror(errno));
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+std::string number(double value) { return fixed_text(value, 9); }
+
+// The heat map's cells, a block of data: column, row, throughput, label.
+std::string cells_block(const SearchResult& result, const HeatMap& map) {
+  std::string text = "$cells << END\n";
+  for (std::size_t row = 0; row < map.partitions.size(); ++row) {
+    for (std::size_t column = 0; column < map.max_sizes.size(); ++column) {
+      const auto& cell = map.cells[row][column];
+      if (!cell.has_value()) continue;
+      const double speed = result.entries[*cell].measured.items_per_s;
+      text += std::to_string(column) + " " + std::to_string(row) + " " + number(speed) + " \"" +
+              count_text(speed) + "\"\n";
+    }
+  }
+  return text + "END\n";
+}
+
+// Throughput and age of each candidate; a block for all, one for the winner, one for the default.
+std::string points_block(const SearchResult& result) {
+  const auto point = [](double speed, double age) {
+    return number(speed / 1e6) + " " + number(age * 1e3) + "\n";
+  };
+  std::string all = "$all << END\n";
+  for (const Entry& entry : result.entries) {
+    all += std::to_string(entry.candidate.partitions) + " " +
+           point(entry.measured.items_per_s, entry.measured.age.p99);
+  }
+  const auto one = [&point](const Entry& entry) {
+    return point(entry.measured.items_per_s, entry.measured.age.p99);
+  };
+  std::string text = all + "END\n$winner << END\n" + one(result.winner()) + "END\n";
+  if (result.default_entry.has_value()) {
+    text += "$default << END\n" + one(result.entries[*result.default_entry]) + "END\n";
+  }
+  return text;
+}
+
+std::string tics(const std::vector<std::size_t>& values) {
+  std::string text = "(";
+  for (std::size_t at = 0; at < values.size(); ++at) {
+    text += (at == 0 ? "\"" : ", \"") + std::to_string(values[at]) + "\" " + std::to_string(at);
+  }
+  return text + ")";
+}
+
+std::string frame(const HeatMap& map, const Candidate& candidate, int object,
+                  const std::string& look) {
+  for (std::size_t row = 0; row < map.partitions.size(); ++row) {
+    for (std::size_t column = 0; column < map.max_sizes.size(); ++column) {
+      if (map.partitions[row] != candidate.partitions) continue;
+      if (map.max_sizes[column] != candidate.max_size) continue;
+      const auto x = static_cast<double>(column);
+      const auto y = static_cast<double>(row);
+      return "set object " + std::to_string(object) + " rectangle from " + fixed_text(x - 0.46, 2) +
+             "," + fixed_text(y - 0.46, 2) + " to " + fixed_text(x + 0.46, 2) + "," +
+             fixed_text(y + 0.46, 2) + " front fillstyle empty border rgb " + look + "\n";
+    }
+  }
+  return {};
+}
+
+std::string heat_map_commands(const Findings& findings) {
+  const SearchResult& result = findings.result;
+  const HeatMap map = heat_map_of(result);
+  std::string text = cells_block(result, map);
+  text += "set title 'Throughput, items/s (red: winner; dashed: default)'\n";
+  text += "set xlabel 'max\\_size'\nset ylabel 'partitions'\n";
+  text += "set xtics " + tics(map.max_sizes) + "\nset ytics " + tics(map.partitions) + "\n";
+  text += "set xrange [-0.5:" + fixed_text(static_cast<double>(map.max_sizes.size()) - 0.5, 1) +
+          "]\nset yrange [-0.5:" + fixed_text(static_cast<double>(map.partitions.size()) - 0.5, 1) +
+          "]\nset cbrange [0:" + number(map.highest > 0 ? map.highest : 1) + "]\n";
+  text += "set palette defined (0 '#f2f6fb', 0.5 '#6fa3d8', 1 '#0b3c78')\nunset colorbox\n";
+  text += "unset key\nset tics scale 0\n";
+  if (result.default_entry.has_value()) {
+    text += frame(map, result.entries[*result.default_entry].candidate, 2,
+                  "'#333333' linewidth 2 dashtype 2");
+  }
+  text += frame(map, result.winner().candidate, 1, "'#d02020' linewidth 3");
+  text +=
+      "plot $cells using 1:2:(0.5):(0.5):3 with boxxyerror fillcolor palette fillstyle solid "
+      "noborder, $cells using 1:2:4:($3 > " +
+      number(map.highest * 0.55) + " ? 0xffffff : 0x202020) with labels textcolor rgb variable\n";
+  text += "unset object 1\nunset object 2\n";
+  return text;
+}
+
+std::string scatter_commands(const Findings& findings) {
+  const SearchResult& result = findings.result;
+  bool has_ages = true;
+  for (const Entry& entry : result.entries) has_ages = has_ages && entry.measured.age.p99 > 0;
+  std::string text = points_block(result);
+  text += "set title 'Age of items at the handler, p99, against throughput'\n";
+  text += "set xlabel 'throughput, million items/s'\nset ylabel 'age p99, ms'\n";
+  text += "set xtics auto\nset ytics auto\nset xrange [0:*]\nset yrange [*:*]\n";
+  text += "set tics scale 0.5\nset grid linecolor rgb '#dddddd'\n";
+  text += "set bmargin 6.5\nset key outside bottom center horizontal\n";
+  if (has_ages) text += "set logscale y\n";
+  std::string plots;
+  constexpr std::array kColours{"#7aa6d6", "#e59f3c", "#58a55c", "#a05fb4",
+                                "#c0504d", "#3aa6a6", "#8a8a8a", "#b59b00"};
+  const HeatMap map = heat_map_of(result);
+  for (std::size_t row = 0; row < map.partitions.size(); ++row) {
+    const std::string count = std::to_string(map.partitions[row]);
+    plots += (row == 0 ? "plot " : ", ") + ("$all using ($1 == " + count) +
+             " ? $2 : 1/0):3 with "
+             "points pointtype 7 pointsize 0.9 linecolor rgb '" +
+             kColours[row % kColours.size()] + "' title '" + count +
+             (map.partitions[row] == 1 ? " partition'" : " partitions'");
+  }
+  plots +=
+      ", $winner with points pointtype 6 pointsize 2.2 linewidth 2.5 linecolor rgb '#d02020' "
+      "title 'winner'";
+  if (result.default_entry.has_value()) {
+    plots +=
+        ", $default with points pointtype 4 pointsize 2.2 linewidth 2 linecolor rgb '#333333' "
+        "title 'default'";
+  }
+  return text + plots + "\n";
+}
+
+}  // namespace
+
+void check_gnuplot() {
+  const MemoryFile nothing("exit\n");
+  const MemoryFile picture;
+  const int code = run_gnuplot(nothing.fd(), picture.fd());
+  if (code == 0) return;
+  throw PlotError(code == 127 ? std::string("gnuplot was not found. ") + kInstall
+                              : "gnuplot does not run: exit code " + std::to_string(code) + ". " +
+                                    kInstall);
+}
+
+std::string plot_script(const Findings& findings, PlotFormat format) {
+  std::string text = "set encoding utf8\n";
+  text += format == PlotFormat::kSvg
+              ? "set terminal svg size 1200,480 background rgb 'white' font 'sans-serif,13'\n"
+              : "set terminal pngcairo size 1200,480 background rgb 'white' font 'sans,11'\n";
+  text += "set multiplot layout 1,2\nset border linecolor rgb '#888888'\n";
+  return text + heat_map_commands(findings) + scatter_commands(findings) + "unset multiplot\n";
+}
+
+std::string draw_plot(const Findings& findings, PlotFormat format) {
+  const MemoryFile script(plot_script(findings, format));
+  const MemoryFile picture;
+  if (const int code = run_gnuplot(script.fd(), picture.fd()); code != 0) {
+    throw PlotError("gnuplot failed: exit code " + std::to_string(code));
+  }
+  return picture.read_all();
+}
+
+}  // namespace databuffer::tuning

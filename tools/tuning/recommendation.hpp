@@ -1,0 +1,25 @@
+#pragma once
+
+#include <string>
+
+#include "databuffer/options.hpp"
+#include "tools/tuning/measurement.hpp"
+#include "tools/tuning/search.hpp"
+
+namespace databuffer::tuning {
+
+/// The options as C++ to paste, a declaration of `options`: the name, the candidate's values, and
+/// every other value that is not the default, except those that are code (handlers, hooks, clock,
+/// meta). It needs <databuffer/databuffer.hpp> and nothing else.
+[[nodiscard]] std::string cpp_text(const Options& base, const Candidate& candidate);
+
+/// The candidate as flags of the command: "--partitions 4 --max-size 1000 …".
+[[nodiscard]] std::string flags_text(const Candidate& candidate);
+
+/// How much the winner wins over the defaults and how sure that is, in sentences.
+[[nodiscard]] std::string win_text(const SearchResult& result);
+
+/// How it compares with the runner-up, in a sentence; empty where there is none.
+[[nodiscard]] std::string runner_up_text(const SearchResult& result);
+
+}  // namespace databuffer::tuning

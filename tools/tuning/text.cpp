@@ -1,0 +1,95 @@
+#include "tools/tuning/text.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <span>
+
+namespace databuffer::tuning {
+
+namespace {
+
+struct Unit {
+  double factor;
+  const char* name;
+};
+
+constexpr std::array kCountUnits{Unit{1, ""}, Unit{1e3, " k"}, Unit{1e6, " M"}, Unit{1e9, " G"}};
+constexpr std::array kSecondsUnits{Unit{1e-9, " ns"}, Unit{1e-6, " us"}, Unit{1e-3, " ms"},
+                                   Unit{1, " s"}};
+constexpr std::array kByteUnits{Unit{1, " B"}, Unit{0x1p10, " KiB"}, Unit{0x1p20, " MiB"},
+                                Unit{0x1p30, " GiB"}};
+
+// "1.23", "12.3", "123": so that 999.7 becomes "1000" and not more digits than it has.
+std::string three_digits(double value) {
+  const int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+  return fixed_text(value, digits);
+}
+
+std::string scaled(double value, std::span<const Unit> units) {
+  if (!std::isfinite(value)) return value > 0 ? "inf" : "?";
+  const Unit* unit = &units.front();
+  for (const Unit& larger : units) {
+    if (value >= larger.factor * 0.9995) unit = &larger;
+  }
+  const double number = value / unit->factor;
+  const bool is_whole = unit == &units.front() && number == std::floor(number);
+  return (is_whole ? fixed_text(number, 0) : three_digits(number)) + unit->name;
+}
+
+}  // namespace
+
+std::string fixed_text(double value, int digits) {
+  std::array<char, 400> text{};  // the largest double has 309 digits
+  const int size = std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  return {text.data(), static_cast<std::size_t>(size)};
+}
+
+std::string count_text(double count) { return scaled(count, kCountUnits); }
+
+std::string seconds_text(double seconds) {
+  return seconds == 0 ? "0 s" : scaled(seconds, kSecondsUnits);
+}
+
+std::string seconds_text(Duration duration) {
+  return seconds_text(std::chrono::duration<double>(duration).count());
+}
+
+std::string bytes_text(double bytes) { return scaled(bytes, kByteUnits); }
+
+std::string gain_text(double ratio) {
+  if (ratio >= 2) return three_digits(ratio) + " x";
+  const double percent = (ratio - 1) * 100;
+  return (percent < 0 ? "" : "+") + fixed_text(percent, 1) + " %";
+}
+
+std::string ratio_text(const Interval& ratio) {
+  std::string text = fixed_text(ratio.median, 2);
+  const char* const brackets = ratio.is_range ? "()" : "[]";
+  return text + " " + brackets[0] + fixed_text(ratio.low, 2) + " … " + fixed_text(ratio.high, 2) +
+         brackets[1];
+}
+
+std::string candidate_text(const Candidate& candidate) {
+  return std::to_string(candidate.partitions) +
+         (candidate.partitions == 1 ? " partition" : " partitions") + ", max_size " +
+         std::to_string(candidate.max_size) + ", capacity " + std::to_string(candidate.capacity) +
+         ", " + wait_text(candidate.wait);
+}
+
+std::string wait_text(WaitStrategy wait) {
+  switch (wait) {
+    case WaitStrategy::kAdaptive:
+      return "adaptive";
+    case WaitStrategy::kSpin:
+      return "spin";
+    case WaitStrategy::kYield:
+      return "yield";
+    case WaitStrategy::kPark:
+      return "park";
+  }
+  return "?";
+}
+
+}  // namespace databuffer::tuning
