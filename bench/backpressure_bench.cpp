@@ -1,14 +1,11 @@
 // Question: when the handler is the bottleneck, is it kept busy, are producers served fairly, and
-// does
-//           a slow partition hold up the others?
+//           does a slow partition hold up the others?
 // Setup:    the handler sleeps for a time per item, as one that waits for a database does;
-// producers
-//           insert as fast as they can for a fixed time, every insert timed.
+//           producers insert as fast as they can for a fixed time, every insert timed.
 // Reading:  `busy`      share of the time that the handlers were running: 1 is all there is to get.
 //           `fairness`  fewest over most items accepted from one producer.
 //           `others`    items/s of the three partitions that are not slow, against the same run
-//           without
-//                       a slow one.
+//                       without a slow one.
 //           p50 … max   of an insert, waiting included.
 
 #include <benchmark/benchmark.h>

@@ -1,12 +1,10 @@
 // Question: how fast do items get from producers through a buffer into a handler, against what a
-// user
-//           would pick instead?
+//           user would pick instead?
 // Setup:    the same handler (touches every item), the same limits, the same waiting when full, for
 //           all; contenders take turns (A B C A B C …); each run sends a fixed number of items.
 // Reading:  M items/s from the producers' common start until everything is handled; medians. A
-// ratio
-//           of two contenders is taken within a round, so that a slow moment of the machine hits
-//           both.
+//           ratio of two contenders is taken within a round, so that a slow moment of the machine
+//           hits both.
 
 #include <unistd.h>
 

@@ -1,11 +1,9 @@
 // Question: what does `databuffer ingest` into SQLite cost, against the loop one writes by hand?
 // Setup:    one file of lines of 20 … 200 characters, in memory's page cache; both sides use WAL
-// with
-//           synchronous = NORMAL, one prepared statement and transactions of `max_size` lines, and
-//           take turns. The loop reads with std::getline on one thread.
+//           with synchronous = NORMAL, one prepared statement and transactions of `max_size` lines,
+//           and take turns. The loop reads with std::getline on one thread.
 // Reading:  items/s is ingest's lines; `loop` the loop's; `ratio` ingest over loop, the median over
-// the
-//           turns; `batch` is lines a transaction.
+//           the turns; `batch` is lines a transaction.
 
 #include <benchmark/benchmark.h>
 #include <sqlite3.h>

@@ -1,10 +1,9 @@
 // Question: what does an item cost when it comes in a batch, and from what batch size on does it
-// pay? Setup:    default limits (batches of 5000, capacity 20,000); items are moved from the
-// caller's
+//           pay?
+// Setup:    default limits (batches of 5000, capacity 20,000); items are moved from the caller's
 //           memory; the handler touches every item.
 // Reading:  items/s is everything handled, from the producers' start to the last handler call;
-// `batch`
-//           is items a handler call; `rejected` the share refused, 0 since all calls wait.
+//           `batch` is items a handler call; `rejected` the share refused, 0 since all calls wait.
 
 #include <benchmark/benchmark.h>
 

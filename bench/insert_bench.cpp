@@ -1,8 +1,7 @@
 // Question: what does one insert cost, as producers and partitions are added?
 // Setup:    default limits (batches of 5000, capacity 20,000); the handler touches every item.
 // Reading:  items/s is everything handled, from the producers' start to the last handler call, or
-// for
-//           TryInsert what was accepted; `batch` is items a handler call; `rejected` the share
+//           for TryInsert what was accepted; `batch` is items a handler call; `rejected` the share
 //           refused.
 
 #include <benchmark/benchmark.h>

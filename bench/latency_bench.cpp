@@ -1,8 +1,7 @@
 // Question: how long does one insert keep its caller, at the median and in the tail?
 // Setup:    every insert is timed with the time-stamp counter; 8-byte items, null handler.
-// RoomLeft:
-//           producers pause, untimed, whenever the buffer is half full. NearFull, Full: one thread,
-//           no consumer; the last twentieth before full, and after.
+//           RoomLeft: producers pause, untimed, whenever the buffer is half full. NearFull, Full:
+//           one thread, no consumer; the last twentieth before full, and after.
 // Reading:  percentiles in ns, less the median cost of the timer (`timer_ns`). Where there are more
 //           threads than cores the tail is the scheduler's.
 

@@ -1,8 +1,7 @@
 // Question: how much memory does a pending item take, and what stays after a burst?
 // Setup:    resident memory, read from /proc in a child process for each measurement, so that
-// memory
-//           kept by an earlier one cannot hide growth. No consumer threads; the buffer is filled,
-//           flushed and filled again, so that batch storage is in place.
+//           memory kept by an earlier one cannot hide growth. No consumer threads; the buffer is
+//           filled, flushed and filled again, so that batch storage is in place.
 // Reading:  `beyond`  bytes beyond the item itself, as a share of it, at capacity.
 //           `peak_mib`, `after_mib`, `again_mib`  above the empty process: with the burst pending,
 //           after it was flushed, and at the peak of a second one.

@@ -1,8 +1,9 @@
 // Question: what happens to the cost of an insert as producers and partitions grow far beyond the
-// cores? Setup:    8-byte items, default limits; the handler touches every item. Reading:
-// `ns_per_item` is wall time over items for the whole machine, so it stays level when growth
-//           costs nothing; compare with the line of 4. `batch` is items a handler call; nothing is
-//           refused, since all calls wait.
+//           cores?
+// Setup:    8-byte items, default limits; the handler touches every item.
+// Reading:  `ns_per_item` is wall time over items for the whole machine, so it stays level when
+//           growth costs nothing; compare with the line of 4. `batch` is items a handler call;
+//           nothing is refused, since all calls wait.
 
 #include <benchmark/benchmark.h>
 

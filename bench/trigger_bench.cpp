@@ -1,6 +1,6 @@
 // Question: how long after its trigger does a flush begin, and how long do sync_flush and close
-// take? Setup:    items carry the time-stamp counter of their insert; the handler compares. Cold:
-// the
+//           take?
+// Setup:    items carry the time-stamp counter of their insert; the handler compares. Cold: the
 //           consumer has slept for 2 ms when the completing item comes. Hot: one producer at the
 //           given rate (0: as fast as it can).
 // Reading:  percentiles in ns. Size triggers run from the insert that completes the batch to the

@@ -144,6 +144,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   bool overflow(InsertCall& call, Seat& seat);
   bool wait_for_room(InsertCall& call);
   void demand_flush(const InsertCall& call) noexcept;
+  bool read_next(InsertCall& call);
   bool weigh_next(InsertCall& call);
   Source::Prepared prepare_weighed(InsertCall& call, Partition& partition, std::size_t count,
                                    std::size_t& weight);

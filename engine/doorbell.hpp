@@ -82,6 +82,8 @@ class Doorbell {
   [[nodiscard]] std::uint64_t wake_ups() const noexcept;
 
  private:
+  friend struct Layout;
+
   enum State : std::uint32_t { kAwake, kRung, kAsleep };
 
   void begin_watch(std::int64_t missing) noexcept;

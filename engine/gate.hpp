@@ -111,6 +111,8 @@ class Gate {
     return settled_.fetch_add(debt, std::memory_order_seq_cst) + debt;
   }
 
+  friend struct Layout;
+
   const std::int64_t capacity_;
   const std::int64_t settle_items_;
 
@@ -170,6 +172,8 @@ class WeightGate {
     const auto added = static_cast<std::int64_t>(weight);
     return capacity_ == 0 || pending <= 0 || pending + added <= capacity_;
   }
+
+  friend struct Layout;
 
   const std::int64_t capacity_;
   const std::int64_t trip_;

@@ -153,15 +153,18 @@ void BufferCore::insert_items(InsertCall& call, Seat& seat) {
   }
 }
 
-// Returns whether there is a next item. Runs the user's weigher and range: before anything is
-// taken.
-bool BufferCore::weigh_next(InsertCall& call) {
+// Returns whether there is a next item. Runs the user's range.
+bool BufferCore::read_next(InsertCall& call) {
   const Source::Prepared prepared = call.source.prepare(1);
-  if (prepared.count == 0) {
-    call.exception = prepared.exception;
-    if (prepared.is_exhausted) call.count = call.accepted;
-    return false;
-  }
+  if (prepared.count > 0) return true;
+  call.exception = prepared.exception;
+  if (prepared.is_exhausted) call.count = call.accepted;
+  return false;
+}
+
+// As read_next. Runs the user's weigher, too: before anything is taken.
+bool BufferCore::weigh_next(InsertCall& call) {
+  if (!read_next(call)) return false;
   try {
     call.weight = std::min(call.source.weight(options_.weigh, 0), kHeaviestItem);
   } catch (...) {
@@ -308,6 +311,7 @@ bool BufferCore::overflow(InsertCall& call, Seat& seat) {
     case Overflow::kReject:
       return call.end(InsertStatus::kFull);
     case Overflow::kDropOldest: {
+      if (!read_next(call)) return false;  // Nothing is given up for an item that does not come.
       GivenUp oldest(*this, partition);
       if (remove_oldest(partition, call.weight, oldest.cargo())) {
         // The new goes in before on_drop hears of the old: what that inserts must not take its
@@ -318,6 +322,7 @@ bool BufferCore::overflow(InsertCall& call, Seat& seat) {
       [[fallthrough]];
     }
     case Overflow::kDropNewest:
+      if (!read_next(call)) return false;
       call.status = InsertStatus::kDropped;
       while (call.accepted < call.count && call.exception == nullptr) {
         const std::size_t wanted = std::min(kDropItems, call.count - call.accepted);

@@ -35,6 +35,8 @@ class Router {
   }
 
  private:
+  friend struct Layout;
+
   const std::size_t partition_count_;
   alignas(kDestructiveBytes) std::atomic<std::uint64_t> next_ticket_;  // written by producers
 };

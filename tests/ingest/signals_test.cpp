@@ -73,8 +73,7 @@ class SlowReader {
 
 TEST_SUITE("signals") {
   TEST_CASE("a signal stores all that was read, and the exit code is 128 + signal") {
-    for (const auto& [signal, exit_code] :
-         {std::pair{SIGINT, 130}, std::pair{SIGTERM, 143}, std::pair{SIGHUP, 129}}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
       CAPTURE(signal);
       const TemporaryFolder folder;
       const std::string database = folder.path("lines.db");
@@ -86,7 +85,7 @@ TEST_SUITE("signals") {
       child.wait_for_error("reads no more");
       child.wait_for_exit();  // although its input is still open
       const Outcome outcome = child.wait();
-      CHECK(outcome.exit_code == exit_code);
+      CHECK(outcome.exit_code == 128 + signal);
       const nlohmann::json summary = summary_of(outcome);
       CHECK(summary.at("lines") == 1'005);
       CHECK(summary.at("flushed") == 1'005);

@@ -138,9 +138,9 @@ TEST_SUITE("consumer threads") {
         if (index == bad) throw std::runtime_error("factory");
         return [counted](std::span<int>) {};
       };
-      CHECK_THROWS_WITH(
-          Buffer<int>::per_partition({.name = "bad-factory", .partitions = kPartitions}, factory),
-          "factory");
+      CHECK_THROWS_WITH(static_cast<void>(Buffer<int>::per_partition(
+                            {.name = "bad-factory", .partitions = kPartitions}, factory)),
+                        "factory");
       CHECK(counted.use_count() == 1);
       CHECK(have_ended("bad-factory"));
     }

@@ -168,7 +168,7 @@ TEST_SUITE("doorbell") {
 
   TEST_CASE("the last of several producers completes the batch for all") {
     Random random = databuffer::stress::printed_random();
-    for (const std::size_t producers : {2, 3, 8}) {
+    for (const std::size_t producers : {2U, 3U, 8U}) {
       CAPTURE(producers);
       // As many each, for nobody may be left alone with a batch that the others do not complete.
       const std::uint32_t items = static_cast<std::uint32_t>(
@@ -206,7 +206,7 @@ TEST_SUITE("doorbell") {
 
   TEST_CASE("many producers blocked on a tiny buffer all get through") {  // W1
     Random random = databuffer::stress::printed_random();
-    for (const std::size_t capacity : {1, 2, 4}) {
+    for (const std::size_t capacity : {1U, 2U, 4U}) {
       const std::size_t partitions = random.number(1, 3);
       const Budget budget(400ms);
       std::atomic<std::uint64_t> handled{0};

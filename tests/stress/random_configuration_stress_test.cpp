@@ -66,7 +66,7 @@ Options random_options(Random& random) {
                    WaitStrategy::kYield, WaitStrategy::kSpin});
   const bool is_busy = options.wait_strategy == WaitStrategy::kSpin;
   options.partitions = random.number(1, is_busy ? 2 : 8);
-  options.max_size = random.pick({1, 2, 3, 7, 64, 500, 5000});
+  options.max_size = random.pick({1U, 2U, 3U, 7U, 64U, 500U, 5000U});
   options.max_size_jitter = random.one_in(2) ? 0 : random.number(0, 2 * options.max_size);
   const std::size_t largest_batch = options.max_size + options.max_size_jitter;
   if (!random.one_in(4)) {

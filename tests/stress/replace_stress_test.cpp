@@ -63,14 +63,14 @@ TEST_SUITE("replace") {
       REQUIRE(buffer.insert(int{value}) == InsertStatus::kAccepted);
     }
     CHECK(eventually([&] { return handled == 50; }));
-    CHECK(buffer.ledger().in_flight == 1);
+    CHECK(eventually([&] { return buffer.ledger().in_flight == 1; }));
     CHECK(buffer.sync_flush(0ms)[0].status == CallStatus::kTimedOut);  // The stuck batch counts.
     release.count_down();
     CHECK(buffer.sync_flush(databuffer::stress::kHangLimit)[0].status == CallStatus::kDone);
     CHECK(handled == 51);
     CHECK(buffer.ledger().flushed == 51);
     CHECK(eventually([&] { return buffer.info()[0].abandoned == 0; }));
-    CHECK(buffer.info()[0].overdue_batches == 1);
+    CHECK(buffer.info()[0].overdue_batches >= 1);  // On a slow machine others are late, too.
   }
 
   TEST_CASE("a partition that has left max_abandoned consumers behind waits") {

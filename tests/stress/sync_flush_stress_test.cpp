@@ -88,7 +88,7 @@ std::chrono::nanoseconds cpu_time(clockid_t clock) {
 TEST_SUITE("sync_flush") {
   TEST_CASE("producers at full rate cannot hold it, nor make it miss an item") {  // F2
     Random random = databuffer::stress::printed_random();
-    for (const std::size_t partitions : {1, 4}) {
+    for (const std::size_t partitions : {1U, 4U}) {
       CAPTURE(partitions);
       const Budget budget(700ms);
       Callers callers(1);

@@ -42,7 +42,7 @@ Options weighed(std::size_t max_bytes, std::size_t capacity_bytes) {
 TEST_SUITE("weight") {
   TEST_CASE("heavy items get in among light ones, with nothing else to start a flush") {  // Q6
     Random random = databuffer::stress::printed_random();
-    for (const std::size_t partitions : {1, 3}) {
+    for (const std::size_t partitions : {1U, 3U}) {
       const Budget budget(1s);
       std::atomic<std::uint64_t> inserted{0};
       std::atomic<std::uint64_t> handled{0};

@@ -145,7 +145,9 @@ TEST_SUITE("handler") {
         {[] { throw std::bad_alloc(); }, std::bad_alloc().what()},
         {[] { throw FlushResult::ok(); }, unknown},  // NOLINT
     };
-    for (const auto& [raise, text] : throws) {
+    for (const auto& thrown : throws) {
+      const auto& throw_it = thrown.first;  // clang 14 captures no structured binding.
+      const std::string& text = thrown.second;
       for (const std::uint64_t bad_batch : {1U, 2U, 3U}) {  // the first, one between, the last
         CAPTURE(text);
         CAPTURE(bad_batch);
@@ -157,7 +159,7 @@ TEST_SUITE("handler") {
           error = info.error;
         };
         ManualBuffer<int> buffer(options, [&](Batch<int>&, const FlushContext& context) {
-          if (context.batch_id == bad_batch) raise();
+          if (context.batch_id == bad_batch) throw_it();
           return FlushResult::ok();
         });
         buffer->insert_batch(numbers(0, 6));

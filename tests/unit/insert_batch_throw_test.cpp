@@ -142,6 +142,21 @@ TEST_SUITE("insert_batch that throws") {
     CHECK(buffer->ledger() == Ledger{.accepted = 6, .dropped_newest = 3, .pending = 3});
   }
 
+  TEST_CASE("nothing is dropped for an item that does not come") {
+    std::size_t dropped = 0;
+    Options options{.max_size = 3, .capacity = 3};
+    options.on_drop = [&](std::span<int> items, const DropInfo&) { dropped += items.size(); };
+    SUBCASE("the oldest would go") { options.overflow = Overflow::kDropOldest; }
+    SUBCASE("the newest would go") { options.overflow = Overflow::kDropNewest; }
+    ManualBuffer<int> buffer(options);
+    buffer->insert_batch(numbers(0, 3));
+    CHECK(buffer->insert_batch(made_one_by_one(0, throws_at(0))) == InsertBatchResult{});
+    CHECK_THROWS_AS(buffer->insert_batch(made_forward(kItems, throws_at(0))), std::runtime_error);
+    CHECK(buffer->dump() == numbers(0, 3));
+    CHECK(dropped == 0);
+    CHECK(buffer->ledger() == Ledger{.accepted = 3, .pending = 3});
+  }
+
   TEST_CASE("anything may be thrown") {
     ManualBuffer<int> buffer({.max_size = 100});
     const auto throws_int = [](int item) {

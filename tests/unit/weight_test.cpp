@@ -1,17 +1,16 @@
 // Limits by weight.
 //
-// Goal: no batch above max_bytes unless it holds one item; no partition above capacity_bytes unless
-// it
-//       holds one item; no weight is ever lost.
+// Goal: no batch above max_bytes, and no partition above capacity_bytes, unless it holds one item;
+//       no weight is ever lost.
 // Method: one thread; an item is its own weight.
 #include <doctest/doctest.h>
 
 #include <numeric>
-#include <sstream>
 #include <stdexcept>
 #include <vector>
 
 #include "databuffer/databuffer.hpp"
+#include "support/ranges.hpp"
 
 namespace {
 
@@ -113,9 +112,8 @@ TEST_SUITE("weight") {
 
   TEST_CASE("an input range read one item ahead of a refusal loses nothing: on_drop has the item") {
     WeighedBuffer test(100, 200);
-    std::istringstream text("90 90 90 90");
     const InsertBatchResult result =
-        test.buffer().insert_batch(std::ranges::istream_view<int>(text));
+        test.buffer().insert_batch(databuffer::support::made_one_by_one(4, [](int) { return 90; }));
     CHECK(result.accepted == 3);
     CHECK(test.dropped == std::vector{90});
     CHECK(test.buffer().ledger().balances());

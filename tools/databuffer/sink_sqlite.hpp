@@ -16,10 +16,9 @@ namespace databuffer::tools {
 /// for each batch, all of it or nothing.
 ///
 /// Bytes       `text` is the line without its newline, as TEXT where it is UTF-8 without NUL, else
-/// as
-///             BLOB; CAST(text AS BLOB) gives the bytes in both cases. A last line without newline
-///             is also named in `lines_unterminated(source, line)`, so that an input can be put
-///             together again exactly.
+///             as BLOB; CAST(text AS BLOB) gives the bytes in both cases. A last line without
+///             newline is also named in `lines_unterminated(source, line)`, so that an input can
+///             be put together again exactly.
 /// Durability  write-ahead log with synchronous = NORMAL: a killed process loses no committed batch
 ///             and never leaves half of one; after a power failure the newest may be missing, until
 ///             finish() has returned.

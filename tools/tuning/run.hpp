@@ -6,10 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <iterator>
 #include <memory>
-#include <ranges>
-#include <span>
 #include <stdexcept>
 #include <stop_token>
 #include <type_traits>
@@ -233,8 +230,7 @@ class Producer {
           result.status == InsertStatus::kAccepted || result.status == InsertStatus::kDropped;
       result.accepted = is_taken ? 1 : 0;
     } else {
-      result = buffer_.insert_batch(std::ranges::subrange(std::make_move_iterator(items_.begin()),
-                                                          std::make_move_iterator(items_.end())));
+      result = buffer_.insert_batch(std::move(items_));  // its items only: the vector stays ours
     }
     log_.count_accepted(result.accepted);
     if (result.status == InsertStatus::kClosed) return false;
