@@ -40,7 +40,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 
 // Whether every element that is opened is closed, in the right order.
 bool is_balanced(const std::string& html) {
-  static const std::vector<std::string> kVoid{"meta", "rect", "line", "circle", "path", "!DOCTYPE"};
+  static const std::vector<std::string> kVoid{"meta", "!DOCTYPE"};
   std::vector<std::string> open;
   for (std::size_t at = html.find('<'); at != std::string::npos; at = html.find('<', at + 1)) {
     const std::size_t end = html.find('>', at);
@@ -77,6 +77,11 @@ TEST_SUITE("report") {
     CHECK(gain_text(1.123) == "+12.3 %");
     CHECK(gain_text(0.9) == "-10.0 %");
     CHECK(gain_text(3.2) == "3.20 x");
+    CHECK(gain_text(1e15) == "> 1000 x");
+    CHECK(ratio_text({.low = 0.5, .median = 1, .high = 1e15, .is_range = false}) ==
+          "1.00 [0.50 … > 1000]");
+    CHECK(ratio_text({.low = 0.5, .median = 1, .high = 2, .is_range = true}) ==
+          "1.00 (0.50 … 2.00)");
     CHECK(count_text(std::numeric_limits<double>::infinity()) == "inf");
     CHECK(count_text(std::numeric_limits<double>::quiet_NaN()) == "?");
   }

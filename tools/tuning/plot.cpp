@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
@@ -174,11 +175,17 @@ std::string heat_map_commands(const Findings& findings) {
 std::string scatter_commands(const Findings& findings) {
   const SearchResult& result = findings.result;
   bool has_ages = true;
-  for (const Entry& entry : result.entries) has_ages = has_ages && entry.measured.age.p99 > 0;
+  double fastest = 0;
+  for (const Entry& entry : result.entries) {
+    has_ages = has_ages && entry.measured.age.p99 > 0;
+    fastest = std::max(fastest, entry.measured.items_per_s / 1e6);
+  }
   std::string text = points_block(result);
   text += "set title 'Age of items at the handler, p99, against throughput'\n";
   text += "set xlabel 'throughput, million items/s'\nset ylabel 'age p99, ms'\n";
-  text += "set xtics auto\nset ytics auto\nset xrange [0:*]\nset yrange [*:*]\n";
+  text += "set xtics auto\nset ytics auto\n";
+  text += "set xrange [0:" + number(fastest > 0 ? fastest * 1.08 : 1) + "]\n";
+  text += has_ages ? "set yrange [*:*]\n" : "set yrange [0:1]\n";
   text += "set tics scale 0.5\nset grid linecolor rgb '#dddddd'\n";
   text += "set bmargin 6.5\nset key outside bottom center horizontal\n";
   if (has_ages) text += "set logscale y\n";

@@ -234,6 +234,7 @@ Measurement typical(const std::vector<Race::Run>& runs) {
           .overdue = count(&Measurement::overdue),
           .items_per_s = real(&Measurement::items_per_s),
           .insert_latency = spread(&Measurement::insert_latency),
+          .latency_step = real(&Measurement::latency_step),
           .wake_lateness = spread(&Measurement::wake_lateness),
           .age = spread(&Measurement::age),
           .is_age_of_oldest = is_age_of_oldest,

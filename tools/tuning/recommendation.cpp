@@ -85,7 +85,8 @@ std::string sureness(const Comparison& comparison) {
 std::string amount(const Interval& ratio, const std::string& other) {
   std::string text = "Its score is ";
   if (ratio.median >= 2) {
-    text += fixed_text(ratio.median, 1) + " times that of ";
+    text += (ratio.median >= 1000 ? "more than 1000" : fixed_text(ratio.median, 1)) +
+            std::string(" times that of ");
   } else {
     text += fixed_text(std::abs(ratio.median - 1) * 100, 1) +
             (ratio.median < 1 ? " % below that of " : " % above that of ");

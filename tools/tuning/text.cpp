@@ -21,6 +21,9 @@ constexpr std::array kSecondsUnits{Unit{1e-9, " ns"}, Unit{1e-6, " us"}, Unit{1e
 constexpr std::array kByteUnits{Unit{1, " B"}, Unit{0x1p10, " KiB"}, Unit{0x1p20, " MiB"},
                                 Unit{0x1p30, " GiB"}};
 
+// A ratio above that is one to next to nothing, and its digits mean nothing.
+constexpr double kMuch = 1000;
+
 // "1.23", "12.3", "123": so that 999.7 becomes "1000" and not more digits than it has.
 std::string three_digits(double value) {
   const int digits = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
@@ -59,15 +62,18 @@ std::string seconds_text(Duration duration) {
 std::string bytes_text(double bytes) { return scaled(bytes, kByteUnits); }
 
 std::string gain_text(double ratio) {
+  if (ratio >= kMuch) return "> " + fixed_text(kMuch, 0) + " x";
   if (ratio >= 2) return three_digits(ratio) + " x";
   const double percent = (ratio - 1) * 100;
   return (percent < 0 ? "" : "+") + fixed_text(percent, 1) + " %";
 }
 
 std::string ratio_text(const Interval& ratio) {
-  std::string text = fixed_text(ratio.median, 2);
+  const auto number = [](double value) {
+    return value >= kMuch ? "> " + fixed_text(kMuch, 0) : fixed_text(value, 2);
+  };
   const char* const brackets = ratio.is_range ? "()" : "[]";
-  return text + " " + brackets[0] + fixed_text(ratio.low, 2) + " … " + fixed_text(ratio.high, 2) +
+  return number(ratio.median) + " " + brackets[0] + number(ratio.low) + " … " + number(ratio.high) +
          brackets[1];
 }
 
