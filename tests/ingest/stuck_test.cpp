@@ -51,8 +51,8 @@ TEST_SUITE("stuck") {
     settings.buffer.close_timeout = kForever;
     static tools::RunControl control;
     static tools::Console console("test: ");
-    static std::unique_ptr<tools::Ingest> ingest;
-    ingest = std::make_unique<tools::Ingest>(settings, control, console);
+    static tools::Ingest* const ingest =
+        std::make_unique<tools::Ingest>(settings, control, console).release();
     auto owned_sink = std::make_unique<HungSink>();
     HungSink& sink = *owned_sink;
     ingest->use_sink(std::move(owned_sink));

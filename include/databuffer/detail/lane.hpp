@@ -14,6 +14,7 @@
 #include "databuffer/detail/cargo.hpp"
 #include "databuffer/detail/memory.hpp"
 #include "databuffer/detail/slot.hpp"
+#include "databuffer/detail/thread_sanitizer.hpp"
 
 // The only place that includes the queue. Debian puts it below <concurrentqueue/>, its own install
 // below <concurrentqueue/moodycamel/>, a copied header nowhere in particular.
@@ -82,10 +83,14 @@ struct alignas(kDestructiveBytes) LaneSlot : Slot {
   explicit LaneSlot(Queue<T>& lane_queue) : queue(&lane_queue), token(lane_queue) {}
 
   /// Returns false, with the item untouched, if the queue cannot allocate.
-  [[nodiscard]] bool push(T&& item) noexcept { return queue->enqueue(token, std::move(item)); }
+  [[nodiscard]] bool push(T&& item) noexcept {
+    expect_moved_out(&token);
+    return queue->enqueue(token, std::move(item));
+  }
 
   template <class Iterator>
   [[nodiscard]] bool push_bulk(Iterator first, std::size_t count) noexcept {
+    expect_moved_out(&token);
     return queue->enqueue_bulk(token, first, count);
   }
 
@@ -129,8 +134,10 @@ class LaneOf final : public Lane {
 
   std::size_t dequeue(Slot& slot, std::size_t count, Cargo& to) noexcept override {
     auto& cargo = static_cast<CargoOf<T>&>(to);
+    moodycamel::ProducerToken& token = static_cast<LaneSlot<T>&>(slot).token;
     const std::size_t taken = queue_->try_dequeue_bulk_from_producer(
-        static_cast<LaneSlot<T>&>(slot).token, ConstructIterator<T>(cargo.end_storage()), count);
+        token, ConstructIterator<T>(cargo.end_storage()), count);
+    announce_moved_out(&token);
     cargo.adopt(taken);
     return taken;
   }
