@@ -140,15 +140,18 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   void insert_items(InsertCall& call, Seat& seat);
   bool insert_some(InsertCall& call, Seat& seat, Slot& slot);
   [[nodiscard]] Slot* find_room(InsertCall& call, Seat& seat) noexcept;
-  [[nodiscard]] PushResult push(Slot& slot, Source& source, std::size_t count) noexcept;
+  [[nodiscard]] PushResult push(Slot& slot, Source& source, std::size_t& count) noexcept;
   bool overflow(InsertCall& call, Seat& seat);
   bool wait_for_room(InsertCall& call);
   void demand_flush(const InsertCall& call) noexcept;
   bool read_next(InsertCall& call);
   bool weigh_next(InsertCall& call);
+  [[nodiscard]] std::size_t weight_of_prepared(const InsertCall& call,
+                                               std::size_t count) const noexcept;
   Source::Prepared prepare_weighed(InsertCall& call, Partition& partition, std::size_t count,
                                    std::size_t& weight);
   bool remove_oldest(Partition& partition, std::size_t weight, Cargo& cargo);
+  void drop_stranded(InsertCall& call, Partition& partition) noexcept;
   std::size_t drop_from_source(InsertCall& call, Partition& partition, std::size_t count,
                                DropReason reason);
 

@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <utility>
 
 #include "engine/buffer_core.hpp"
 #include "engine/times.hpp"
@@ -120,12 +121,7 @@ InsertBatchResult BufferCore::insert(std::size_t partition_index, Source& source
   } catch (const std::bad_alloc&) {
     call.status = InsertStatus::kNoMemory;
   }
-  if (call.source.stranded() > 0) {  // Read from the range ahead of a refusal.
-    DropReason reason = DropReason::kNewest;
-    if (call.status == InsertStatus::kClosed) reason = DropReason::kClosed;
-    if (call.status == InsertStatus::kNoMemory) reason = DropReason::kNoMemory;
-    drop_from_source(call, *partitions_.front(), call.source.stranded(), reason);
-  }
+  drop_stranded(call, *partitions_.front());
   if (is_heard) {
     const std::string error = call.exception ? describe(call.exception) : std::string();
     event.event = call.exception ? Event::kInsertException : Event::kInsertStop;
@@ -159,6 +155,7 @@ bool BufferCore::read_next(InsertCall& call) {
   if (prepared.count > 0) return true;
   call.exception = prepared.exception;
   if (prepared.is_exhausted) call.count = call.accepted;
+  if (prepared.has_no_memory) call.status = InsertStatus::kNoMemory;
   return false;
 }
 
@@ -206,17 +203,17 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   const Source::Prepared prepared = options_.weigh
                                         ? prepare_weighed(call, partition, granted, weight)
                                         : call.source.prepare(granted);
-  const PushResult result =
-      prepared.count == 0 ? PushResult::kIn : push(slot, call.source, prepared.count);
-  const std::size_t inserted = result == PushResult::kIn ? prepared.count : 0;
+  std::size_t inserted = prepared.count;
+  const PushResult result = inserted == 0 ? PushResult::kIn : push(slot, call.source, inserted);
   bool has_made_room = false;
   if (is_single) {
     partition.gate.finish_single(slot);
   } else {
     has_made_room = partition.gate.finish_reserved(slot, granted, inserted);
   }
-  if (options_.weigh && inserted == 0) {
-    partition.weight_gate.release(weight);
+  if (options_.weigh && (inserted == 0 || inserted < prepared.count)) {
+    partition.weight_gate.release(
+        inserted == 0 ? weight : weight_of_prepared(call, prepared.count - inserted));
     has_made_room = true;
   }
   if (has_made_room) room_bell_.ring();
@@ -232,6 +229,7 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   switch (result) {
     case PushResult::kIn:
       call.exception = prepared.exception;
+      if (prepared.has_no_memory && inserted == 0) return call.end(InsertStatus::kNoMemory);
       return call.exception == nullptr;
     case PushResult::kPaused:
       // An item's own constructor inserts while shrink() moves it: it would wait for itself.
@@ -245,10 +243,7 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
       call.status = InsertStatus::kNoMemory;
       break;
   }
-  if (const std::size_t stranded = call.source.stranded(); stranded > 0) {
-    drop_from_source(call, partition, stranded,
-                     result == PushResult::kClosed ? DropReason::kClosed : DropReason::kNoMemory);
-  }
+  drop_stranded(call, partition);
   return false;
 }
 
@@ -278,9 +273,25 @@ Source::Prepared BufferCore::prepare_weighed(InsertCall& call, Partition& partit
   return ready;
 }
 
+// What the first `count` prepared items weigh. They have been weighed before, without a throw.
+std::size_t BufferCore::weight_of_prepared(const InsertCall& call,
+                                           std::size_t count) const noexcept {
+  std::size_t weight = 0;
+  try {
+    for (std::size_t index = 0; index < count; ++index) {
+      weight += std::min(call.source.weight(options_.weigh, index), kHeaviestItem);
+    }
+  } catch (...) {
+    return weight;  // The contract of `weigh` is broken.
+  }
+  return weight;
+}
+
+// Lowers `count` to the items that went in.
 // As Inserter::try_push, step by step, but all seq_cst: this is also the path of machines without
 // membarrier, where [P1] → [P2] and [P3] → [P4] must be in one total order with the other sides.
-BufferCore::PushResult BufferCore::push(Slot& slot, Source& source, std::size_t count) noexcept {
+BufferCore::PushResult BufferCore::push(Slot& slot, Source& source, std::size_t& count) noexcept {
+  const std::size_t wanted = std::exchange(count, 0);
   // relaxed: this thread is the only writer.
   const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
   slot.word.store(word | Slot::kInside, std::memory_order_seq_cst);      // [P1]
@@ -293,11 +304,11 @@ BufferCore::PushResult BufferCore::push(Slot& slot, Source& source, std::size_t 
     slot.word.store(word, std::memory_order_release);  // release: shrink() waits for the mark to go
     return PushResult::kPaused;
   }
-  const bool is_in = source.push(slot, count);
-  slot.word.store(is_in ? word + Slot::kOneItem * count : word, std::memory_order_seq_cst);  // [P3]
-  if (!is_in) return PushResult::kNoMemory;
-  if (slot.watch->load(std::memory_order_seq_cst) != 0) count_down(slot, count);  // [P4]
-  return PushResult::kIn;
+  count = source.push(slot, wanted);
+  slot.word.store(word + Slot::kOneItem * count, std::memory_order_seq_cst);  // [P3]
+  if (count > 0 && slot.watch->load(std::memory_order_seq_cst) != 0)
+    count_down(slot, count);  // [P4]
+  return count == wanted ? PushResult::kIn : PushResult::kNoMemory;
 }
 
 // There is no room. Returns whether to look again.
@@ -406,6 +417,21 @@ bool BufferCore::is_inserting() const noexcept {
   const Seat* const seat = find_seat();
   return seat != nullptr && std::any_of(seat->slots, seat->slots + partitions_.size(),
                                         [](const Slot* slot) { return is_marked(*slot); });
+}
+
+// What was read from the range ahead of a refusal, and cannot go back, goes to on_drop.
+void BufferCore::drop_stranded(InsertCall& call, Partition& partition) noexcept {
+  Cargo* const items = call.source.stranded();
+  if (items == nullptr) return;
+  DropInfo info;
+  info.reason = DropReason::kNewest;
+  if (call.status == InsertStatus::kClosed) info.reason = DropReason::kClosed;
+  if (call.status == InsertStatus::kNoMemory) info.reason = DropReason::kNoMemory;
+  // relaxed: see ItemCounts.
+  partition.counts.never_queued.fetch_add(items->size(), std::memory_order_relaxed);
+  call.accepted += items->size();
+  drop(partition, items->data(), items->size(), info);
+  items->clear();
 }
 
 // Takes up to `count` items of the call and gives them up. Returns how many there were.

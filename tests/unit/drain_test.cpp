@@ -42,7 +42,7 @@ class Pipe {
 
   void insert(std::size_t producer, const std::vector<int>& items) {
     LaneSlot<int>& slot = *slots_[producer];
-    REQUIRE(slot.push_bulk(items.begin(), items.size()));
+    REQUIRE(slot.push_bulk(items.begin(), items.size()) == items.size());
     slot.word = slot.word + Slot::kOneItem * items.size();
   }
 

@@ -40,6 +40,7 @@ class Source {
   struct Prepared {
     std::size_t count = 0;           // items that push may take
     bool is_exhausted = false;       // the range ended (for ranges that do not know their length)
+    bool has_no_memory = false;      // for more
     std::exception_ptr exception{};  // thrown by an item or the range, behind `count` items
   };
 
@@ -51,15 +52,16 @@ class Source {
   /// The weight of a prepared item. Throws what the weigher throws.
   [[nodiscard]] virtual std::size_t weight(const Weigh& weigh, std::size_t index) const = 0;
 
-  /// Moves the first `count` prepared items into the slot's queue, in order and at once. Returns
-  /// false, with nothing moved, if the queue cannot allocate.
-  [[nodiscard]] virtual bool push(Slot& slot, std::size_t count) noexcept = 0;
+  /// Moves the first `count` prepared items into the slot's queue, in order. Returns how many:
+  /// fewer if the queue cannot allocate; the others are as they were.
+  [[nodiscard]] virtual std::size_t push(Slot& slot, std::size_t count) noexcept = 0;
 
   /// Prepared items that are not in the queue.
   [[nodiscard]] virtual std::size_t ahead() const noexcept { return 0; }
 
-  /// Those of them that the caller has no more.
-  [[nodiscard]] virtual std::size_t stranded() const noexcept { return 0; }
+  /// Those of them that the caller has no more; null: none. They can be dropped where they are,
+  /// without memory.
+  [[nodiscard]] virtual Cargo* stranded() noexcept { return nullptr; }
 
   /// Moves up to `count` items into `cargo`, to be dropped; returns how many there were. Throws
   /// what an item or the range throws.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <deque>
@@ -88,10 +89,21 @@ struct alignas(kDestructiveBytes) LaneSlot : Slot {
     return queue->enqueue(token, std::move(item));
   }
 
+  /// Returns how many went in, from the front, before the queue could not allocate; the others are
+  /// untouched. A block at a time: when version 1.0.3 cannot allocate the second of several, it
+  /// keeps the first, but forgets that its index needs a place for it, and sooner or later it
+  /// overwrites one that is in use. (They are published together all the same: by Slot::word.)
   template <class Iterator>
-  [[nodiscard]] bool push_bulk(Iterator first, std::size_t count) noexcept {
+  [[nodiscard]] std::size_t push_bulk(Iterator first, std::size_t count) noexcept {
     expect_moved_out(&token);
-    return queue->enqueue_bulk(token, first, count);
+    std::size_t pushed = 0;
+    while (pushed < count) {
+      const std::size_t part = std::min(count - pushed, QueueTraits<T>::block_items());
+      if (!queue->enqueue_bulk(token, first, part)) break;
+      first += static_cast<std::iter_difference_t<Iterator>>(part);
+      pushed += part;
+    }
+    return pushed;
   }
 
   Queue<T>* queue;                  // changed by renew_queue() only

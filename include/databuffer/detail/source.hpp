@@ -4,6 +4,7 @@
 #include <exception>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <ranges>
 #include <type_traits>
 #include <utility>
@@ -24,8 +25,8 @@ class ItemSource final : public Source {
     return weigh(item_);
   }
 
-  [[nodiscard]] bool push(Slot& slot, std::size_t) noexcept override {
-    return static_cast<LaneSlot<T>&>(slot).push(std::move(*item_));
+  [[nodiscard]] std::size_t push(Slot& slot, std::size_t) noexcept override {
+    return static_cast<LaneSlot<T>&>(slot).push(std::move(*item_)) ? 1 : 0;
   }
 
   std::size_t give(std::size_t, Cargo& cargo) override {
@@ -65,10 +66,11 @@ class RangeSource final : public Source {
       return {.count = left < count ? left : count, .is_exhausted = left == 0};
     }
     Prepared prepared;
+    if (count <= kReserveItems) static_cast<void>(make_room(count));
     try {
-      if (count <= kReserveItems) gathered_.reserve(count);
       while (gathered_.size() < count && at_ != last_) {
-        gathered_.reserve(1);
+        prepared.has_no_memory = !make_room(1);
+        if (prepared.has_no_memory) break;
         gathered_.construct(*at_);
         ++at_;
       }
@@ -89,25 +91,26 @@ class RangeSource final : public Source {
     }
   }
 
-  [[nodiscard]] bool push(Slot& slot, std::size_t count) noexcept override {
+  [[nodiscard]] std::size_t push(Slot& slot, std::size_t count) noexcept override {
     auto& lane_slot = static_cast<LaneSlot<T>&>(slot);
+    std::size_t pushed = 0;
     if constexpr (DirectRange<T, Iterator, Sentinel>) {
-      if (!lane_slot.push_bulk(at_, count)) return false;
-      at_ += static_cast<std::iter_difference_t<Iterator>>(count);
+      pushed = lane_slot.push_bulk(at_, count);
+      at_ += static_cast<std::iter_difference_t<Iterator>>(pushed);
     } else {
-      if (!lane_slot.push_bulk(std::move_iterator<T*>(gathered_.items()), count)) return false;
-      gathered_.discard_front(count);  // moved from
+      pushed = lane_slot.push_bulk(std::move_iterator<T*>(gathered_.items()), count);
+      gathered_.discard_front(pushed);  // moved from
     }
-    return true;
+    return pushed;
   }
 
   [[nodiscard]] std::size_t ahead() const noexcept override { return gathered_.size(); }
 
-  [[nodiscard]] std::size_t stranded() const noexcept override {
+  [[nodiscard]] Cargo* stranded() noexcept override {
     // A range that can be read again and was copied still has them.
     constexpr bool kHasCopies = std::forward_iterator<Iterator> &&
                                 std::is_lvalue_reference_v<std::iter_reference_t<Iterator>>;
-    return kHasCopies ? 0 : gathered_.size();
+    return kHasCopies || gathered_.size() == 0 ? nullptr : &gathered_;
   }
 
   std::size_t give(std::size_t count, Cargo& cargo) override {
@@ -123,6 +126,17 @@ class RangeSource final : public Source {
   }
 
  private:
+  // Returns whether there is room for so many more. Only an item's own std::bad_alloc is an
+  // exception to the caller.
+  [[nodiscard]] bool make_room(std::size_t count) noexcept {
+    try {
+      gathered_.reserve(count);
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+
   // Reserved at once up to here; more grows as the items come.
   static constexpr std::size_t kReserveItems = 65536;
 
