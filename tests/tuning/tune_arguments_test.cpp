@@ -99,8 +99,8 @@ TEST_SUITE("tune arguments") {
     refused({"--rate", "5", "--run", "100ms"}, "--run", "expected at least 200ms");
     refused({"--sink", "null", "--handler-fixed", "1ms"}, "--handler-fixed", "only one of the two");
     refused({"--max-size", "2000..4000", "--capacity", "1k"}, "--capacity", "2000 or more");
-    refused({"--partitions", "1..1024", "--max-size", "1..2G", "--capacity", "1x,2x,3x,4x,5x,6x",
-             "--wait", "adaptive,spin,yield,park"},
+    refused({"--partitions", "1..1024", "--max-size", "1..2G", "--capacity",
+             "1x,2x,3x,4x,5x,6x,7x,8x,9x", "--wait", "adaptive,spin,yield,park"},
             "--max-size", "10000 combinations");
   }
 
