@@ -246,36 +246,36 @@ TEST_SUITE("last owner") {
 
   TEST_CASE("a hook on a flush that destroys the buffer ends it") {
     SelfOwned owner;
-    std::latch is_inserted{1};
+    const auto is_inserted = std::make_shared<std::latch>(1);
     std::atomic<int> handled{0};
     owner.buffer = std::make_unique<Buffer<int>>(Options{.name = "hooked-out", .max_size = 1},
                                                  [&](std::span<int>) { ++handled; });
     owner.buffer->telemetry().attach("end", Event::kFlushStop,
-                                     [&](const databuffer::TelemetryEvent&) {
-                                       is_inserted.wait();
+                                     [&, is_inserted](const databuffer::TelemetryEvent&) {
+                                       is_inserted->wait();
                                        owner.buffer.reset();
                                      });
     REQUIRE(owner.buffer->insert(1) == InsertStatus::kAccepted);
-    is_inserted.count_down();
+    is_inserted->count_down();
     CHECK(eventually([] { return databuffer::stress::tasks_named("hooked-out").empty(); }));
     CHECK(handled == 1);
   }
 
   TEST_CASE("a hook on an overdue handler that destroys the buffer ends it") {
     SelfOwned owner;
-    std::latch is_inserted{1};
+    const auto is_inserted = std::make_shared<std::latch>(1);
     std::latch is_over{1};
     owner.buffer = std::make_unique<Buffer<int>>(
         Options{.name = "watched-out", .max_size = 1, .flush_timeout = 5ms},
         [&](std::span<int>) { is_over.wait(); });
     owner.buffer->telemetry().attach("end", Event::kOverdue,
-                                     [&](const databuffer::TelemetryEvent&) {
-                                       is_inserted.wait();
+                                     [&, is_inserted](const databuffer::TelemetryEvent&) {
+                                       is_inserted->wait();
                                        owner.buffer.reset();
                                        is_over.count_down();
                                      });
     REQUIRE(owner.buffer->insert(1) == InsertStatus::kAccepted);
-    is_inserted.count_down();
+    is_inserted->count_down();
     CHECK(eventually([] { return databuffer::stress::tasks_named("watched-out").empty(); }));
   }
 

@@ -14,18 +14,8 @@
 
 #include "databuffer/detail/cargo.hpp"
 #include "databuffer/detail/memory.hpp"
+#include "databuffer/detail/queue.hpp"
 #include "databuffer/detail/slot.hpp"
-#include "databuffer/detail/thread_sanitizer.hpp"
-
-// The only place that includes the queue. Debian puts it below <concurrentqueue/>, its own install
-// below <concurrentqueue/moodycamel/>, a copied header nowhere in particular.
-#if __has_include(<concurrentqueue/concurrentqueue.h>)
-#include <concurrentqueue/concurrentqueue.h>
-#elif __has_include(<concurrentqueue/moodycamel/concurrentqueue.h>)
-#include <concurrentqueue/moodycamel/concurrentqueue.h>
-#else
-#include <concurrentqueue.h>
-#endif
 
 namespace databuffer::detail {
 
@@ -84,10 +74,7 @@ struct alignas(kDestructiveBytes) LaneSlot : Slot {
   explicit LaneSlot(Queue<T>& lane_queue) : queue(&lane_queue), token(lane_queue) {}
 
   /// Returns false, with the item untouched, if the queue cannot allocate.
-  [[nodiscard]] bool push(T&& item) noexcept {
-    expect_moved_out(&token);
-    return queue->enqueue(token, std::move(item));
-  }
+  [[nodiscard]] bool push(T&& item) noexcept { return queue->enqueue(token, std::move(item)); }
 
   /// Returns how many went in, from the front, before the queue could not allocate; the others are
   /// untouched. A block at a time: when version 1.0.3 cannot allocate the second of several, it
@@ -95,7 +82,6 @@ struct alignas(kDestructiveBytes) LaneSlot : Slot {
   /// overwrites one that is in use. (They are published together all the same: by Slot::word.)
   template <class Iterator>
   [[nodiscard]] std::size_t push_bulk(Iterator first, std::size_t count) noexcept {
-    expect_moved_out(&token);
     std::size_t pushed = 0;
     while (pushed < count) {
       const std::size_t part = std::min(count - pushed, QueueTraits<T>::block_items());
@@ -146,10 +132,8 @@ class LaneOf final : public Lane {
 
   std::size_t dequeue(Slot& slot, std::size_t count, Cargo& to) noexcept override {
     auto& cargo = static_cast<CargoOf<T>&>(to);
-    moodycamel::ProducerToken& token = static_cast<LaneSlot<T>&>(slot).token;
     const std::size_t taken = queue_->try_dequeue_bulk_from_producer(
-        token, ConstructIterator<T>(cargo.end_storage()), count);
-    announce_moved_out(&token);
+        static_cast<LaneSlot<T>&>(slot).token, ConstructIterator<T>(cargo.end_storage()), count);
     cargo.adopt(taken);
     return taken;
   }
