@@ -38,36 +38,42 @@ class HungSink final : public tools::Sink {
   std::promise<void> is_released_;
 };
 
+/// What a stuck run uses stays for ever: its threads may come back at any time.
+template <class T, class... Arguments>
+T& make_for_ever(Arguments&&... arguments) {
+  static T* const made = std::make_unique<T>(std::forward<Arguments>(arguments)...).release();
+  return *made;
+}
+
 TEST_SUITE("stuck") {
   // Goal: the summary adds up and comes soon, although a thread never returns.
   // Method: the run in this process, with a sink of our own.
   TEST_CASE("an abort does not wait for a sink that hangs, and says what is uncertain") {
     const TemporaryFolder folder;
-    static tools::IngestSettings settings;  // what a stuck run uses stays for ever
+    auto& settings = make_for_ever<tools::IngestSettings>();
     settings.inputs = {folder.write("input", "a\nb\nc\nd\ne\n")};
     settings.is_quiet = true;
     settings.buffer.name = "stuck";
     settings.buffer.max_size = 2;
     settings.buffer.close_timeout = kForever;
-    static tools::RunControl control;
-    static tools::Console console("test: ");
-    static tools::Ingest* const ingest =
-        std::make_unique<tools::Ingest>(settings, control, console).release();
+    auto& control = make_for_ever<tools::RunControl>();
+    auto& console = make_for_ever<tools::Console>("test: ");
+    auto& ingest = make_for_ever<tools::Ingest>(settings, control, console);
     auto owned_sink = std::make_unique<HungSink>();
     HungSink& sink = *owned_sink;
-    ingest->use_sink(std::move(owned_sink));
+    ingest.use_sink(std::move(owned_sink));
 
-    std::thread user([&sink] {
+    std::thread user([&sink, &control] {
       sink.wait_until_in_write();
       control.stop_for_signal(SIGTERM);
       control.stop_for_signal(SIGINT);
     });
     const Clock::time_point started = Clock::now();
-    const tools::Summary summary = ingest->run();
+    const tools::Summary summary = ingest.run();
     CHECK(Clock::now() - started < std::chrono::seconds{support::kHasSanitizer ? 30 : 10});
     user.join();
 
-    CHECK(ingest->is_stuck());
+    CHECK(ingest.is_stuck());
     CHECK(summary.exit_code() == 130);
     CHECK(summary.flushed == 0);
     CHECK(summary.uncertain == 2);
