@@ -46,11 +46,10 @@ TEST_SUITE("recommendation") {
     const Candidate candidate{
         .partitions = 3, .max_size = 700, .capacity = 2900, .wait = WaitStrategy::kPark};
     const std::string program =
-        "#include <databuffer/databuffer.hpp>\n" + cpp_text(base, candidate) +
+        "#include <databuffer/options.hpp>\n" + cpp_text(base, candidate) +
         "int main() {\n"
         "  using namespace std::chrono_literals;\n"
-        "  return options.name == std::string(\"a \\x22"
-        "b\\x22\\x5c \\x0a\\x01\" \"1\\x3f\\x3f/ ü\")"
+        "  return options.name == std::string(\"a \\042b\\042\\134 \\012\\0011\\077\\077/ ü\")"
         " && options.partitions == 3 && options.max_size == 700 && options.capacity == 2900"
         " && options.wait_strategy == databuffer::WaitStrategy::kPark"
         " && options.max_size_jitter == 7 && options.flush_interval == databuffer::kForever"

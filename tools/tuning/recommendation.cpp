@@ -124,7 +124,7 @@ std::string cpp_text(const Options& base, const Candidate& candidate) {
   time("insert_timeout", &Options::insert_timeout);
   time("close_timeout", &Options::close_timeout);
   line("wait_strategy", "databuffer::WaitStrategy::" + std::string(wait_cpp(candidate.wait)));
-  if (base.seed != usual.seed) line("seed", std::to_string(base.seed));
+  if (base.seed != usual.seed) line("seed", std::to_string(base.seed) + "U");
   return text + "};\n";
 }
 
