@@ -181,7 +181,7 @@ std::string dump(const Json& json, int indent) {
 std::string csv_cell(const Json& value) {
   if (value.is_null()) return {};
   if (!value.is_string()) return dump(value, -1);
-  const auto text = value.get<std::string>();
+  auto text = value.get<std::string>();
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char character : text) {

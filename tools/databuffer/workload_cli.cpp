@@ -1,6 +1,7 @@
 #include "tools/databuffer/workload_cli.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <string_view>
@@ -75,7 +76,9 @@ double parse_percent(const std::string& text) {
 Duration parse_seconds_within(const std::string& text, Duration min, Duration max) {
   const std::string range = "expected " + format_duration(min) + " to " + format_duration(max) +
                             ", as in 5, 2.5s or 500ms";
-  const bool is_number = !text.empty() && (text.back() == '.' || std::isdigit(text.back()) != 0);
+  const bool is_number =
+      !text.empty() &&
+      (text.back() == '.' || std::isdigit(static_cast<unsigned char>(text.back())) != 0);
   Duration duration{};
   try {
     duration = parse_duration(is_number ? text + "s" : text);

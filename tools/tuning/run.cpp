@@ -143,7 +143,7 @@ void RunPlan::validate() const {
   require(options.threading == Threading::kOwn, "threading",
           std::string(to_string(options.threading)), "a run needs consumer threads: must be own");
   require(measured >= kMinMeasured && measured <= kMaxMeasured, "measured",
-          nanoseconds_text(measured), "must be 1 ms … 24 h");
+          nanoseconds_text(measured), "must be 1 ms to 24 h");
 }
 
 std::size_t sampling_period(std::size_t batch) {

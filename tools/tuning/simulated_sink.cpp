@@ -81,12 +81,12 @@ class MachineSinkTime final : public SinkTime {
 
 void SimulatedSinkSettings::validate() const {
   require(fixed >= Duration::zero() && fixed <= kMaxFixed, "fixed", nanoseconds_text(fixed),
-          "must be 0 … 1 h");
+          "must be 0 to 1 h");
   require(per_item >= Duration::zero() && per_item <= kMaxPerItem, "per_item",
-          nanoseconds_text(per_item), "must be 0 … 1 s");
-  require(jitter >= 0 && jitter <= 1, "jitter", std::to_string(jitter), "must be 0 … 1");
+          nanoseconds_text(per_item), "must be 0 to 1 s");
+  require(jitter >= 0 && jitter <= 1, "jitter", std::to_string(jitter), "must be 0 to 1");
   require(failing_share >= 0 && failing_share <= 1, "failing_share", std::to_string(failing_share),
-          "must be 0 … 1");
+          "must be 0 to 1");
 }
 
 SinkTime& machine_sink_time() noexcept {

@@ -86,7 +86,7 @@ class CargoOf final : public Cargo {
     for (std::size_t moved = 0; moved < count; ++moved) {
       T& item = storage_[begin_++];
       target.construct(std::move(item));
-      item.~T();
+      item.~T();  // NOLINT: what was moved from ends here
     }
     if (begin_ == end_) begin_ = end_ = 0;
   }
@@ -142,7 +142,7 @@ class CargoOf final : public Cargo {
     for (std::size_t index = 0; index < count; ++index) {
       T& item = storage_[begin_ + index];
       ::new (static_cast<void*>(to + index)) T(std::move(item));
-      item.~T();
+      item.~T();  // NOLINT: as in move_front()
     }
     begin_ = 0;
     end_ = count;
