@@ -56,9 +56,8 @@ class Buffer {
   /// A buffer with one handler for each partition: `factory(partition_index)` is called on each
   /// consumer thread, and the handler lives and dies there. For a connection for each consumer.
   /// Throws      as the constructor, and what the factory throws.
-  template <class F>
-  requires(std::invocable<std::decay_t<F>&, std::size_t>) [[nodiscard]] static Buffer
-      per_partition(Options options, F&& factory) {  // NOLINT: it is moved
+  template <detail::HandlerFactory F>
+  [[nodiscard]] static Buffer per_partition(Options options, F&& factory) {  // NOLINT: it is moved
     return Buffer(
         detail::Core::start(std::move(options), detail::own_parts<T>(std::forward<F>(factory))));
   }

@@ -105,6 +105,11 @@ Parts shared_parts(F&& function) {
   return parts;
 }
 
+/// What per_partition() takes: called with the partition's index.
+template <class F>
+concept HandlerFactory = std::invocable < std::decay_t<F>
+&, std::size_t > ;
+
 template <class T, class F>
 Parts own_parts(F&& factory) {
   using Factory = std::decay_t<F>;
