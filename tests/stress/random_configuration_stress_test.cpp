@@ -1,6 +1,5 @@
-// (H7 and the family of W, Q, S, H and O at random)
 // Goal: whatever the options, the callers and the handler do, and whatever goes wrong, every item
-// taken has exactly one end, in order, and the ledger says which.
+// taken has exactly one end, in order, and the ledger says which (H7).
 // Method: rounds of a buffer with random options, callers and faults (random_round.hpp). Items know
 // their producer and number, so each can be followed. tools/soak runs the same for longer.
 
