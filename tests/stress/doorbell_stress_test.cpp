@@ -180,6 +180,7 @@ TEST_SUITE("doorbell") {
     }
   }
 
+  // (W4)
   TEST_CASE("a producer that is held up anywhere in its insert takes nobody's wake-up away") {
     Random random = databuffer::stress::printed_random();
     const Budget budget(2s);

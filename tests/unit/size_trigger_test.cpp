@@ -20,6 +20,7 @@ using databuffer::support::ManualBuffer;
 using databuffer::support::numbers;
 
 TEST_SUITE("size trigger") {
+  // (E3)
   TEST_CASE("the item that completes the batch trips the flush, for every max_size") {
     for (const std::size_t max_size : {1U, 2U, 3U, 10U, 64U, 1000U}) {
       CAPTURE(max_size);

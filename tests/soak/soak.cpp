@@ -1,0 +1,141 @@
+// Runs random rounds (stress/random_round.hpp) for as long as it is told: buffers with random
+// options, callers and faults, in each of which every item must have exactly one end, in order, and
+// the ledger must say which.
+//
+//   soak [--seconds N] [--rounds N] [--seed N] [--interval N]
+//
+// Prints a line every `interval` seconds and one at the end. Ends at the first violation with exit
+// code 1, the seed and the configuration: `--seed THAT --rounds 1` runs the same options and
+// decisions again (the threads still meet as they like). A round that hangs ends with the stacks of
+// all threads and exit code 124.
+
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "stress/random_numbers.hpp"
+#include "stress/random_round.hpp"
+#include "stress/random_setting.hpp"
+#include "support/counted_memory.hpp"
+#include "support/watchdog.hpp"
+
+namespace {
+
+using databuffer::stress::Random;
+using databuffer::stress::Round;
+using databuffer::stress::Setting;
+using Clock = std::chrono::steady_clock;
+
+constexpr int kViolation = 1;
+constexpr int kWrongArguments = 2;
+
+struct Arguments {
+  std::uint64_t seconds = 60;
+  std::uint64_t rounds = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t seed = std::random_device{}();
+  std::uint64_t interval = 30;
+};
+
+std::uint64_t parse_number(std::string_view name, std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc{} && end == text.data() + text.size()) return number;
+  throw std::invalid_argument(std::string(name) + " '" + std::string(text) +
+                              "': expected a whole number, 0 to 2^64 - 1");
+}
+
+Arguments parse(int argc, char** argv) {
+  Arguments arguments;
+  for (int index = 1; index < argc; index += 2) {
+    const std::string_view name = argv[index];
+    std::uint64_t* const target = name == "--seconds"    ? &arguments.seconds
+                                  : name == "--rounds"   ? &arguments.rounds
+                                  : name == "--seed"     ? &arguments.seed
+                                  : name == "--interval" ? &arguments.interval
+                                                         : nullptr;
+    if (target == nullptr) {
+      throw std::invalid_argument("'" + std::string(name) +
+                                  "': expected --seconds, --rounds, --seed or --interval");
+    }
+    if (index + 1 == argc) throw std::invalid_argument(std::string(name) + ": expected a number");
+    *target = parse_number(name, argv[index + 1]);
+  }
+  return arguments;
+}
+
+void refuse_memory(std::size_t request, const std::function<void()>& call) {
+  static_cast<void>(databuffer::support::refuse_from(request, call));
+}
+
+/// What has been done so far, for the lines that say so.
+class Account {
+ public:
+  void add(std::uint64_t items) {
+    ++rounds_;
+    items_ += items;
+  }
+  void print(const char* what) const {
+    const double seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    std::printf("%s: %.0f s, %llu rounds, %llu items, %.2f M items/s\n", what, seconds,
+                static_cast<unsigned long long>(rounds_), static_cast<unsigned long long>(items_),
+                static_cast<double>(items_) / seconds / 1e6);
+    std::fflush(stdout);
+  }
+  [[nodiscard]] std::uint64_t rounds() const { return rounds_; }
+
+ private:
+  Clock::time_point began_ = Clock::now();
+  std::uint64_t rounds_ = 0;
+  std::uint64_t items_ = 0;
+};
+
+int soak(const Arguments& arguments) {
+  auto* const watchdog = new databuffer::support::Watchdog(  // never destroyed
+      databuffer::support::test_time_limit());
+  const Clock::time_point end = Clock::now() + std::chrono::seconds(arguments.seconds);
+  const std::chrono::seconds interval(arguments.interval);
+  Clock::time_point next_line = Clock::now() + interval;
+  Account account;
+  while (Clock::now() < end && account.rounds() < arguments.rounds) {
+    const std::uint64_t seed = arguments.seed + account.rounds();
+    Random random(seed);
+    Setting setting = databuffer::stress::random_setting(random, true);
+    const std::string what =
+        "--seed " + std::to_string(seed) + ": " + databuffer::stress::describe(setting);
+    watchdog->start(what);
+    Round round(std::move(setting), random, &refuse_memory);
+    const std::string wrong = round.run(random);
+    watchdog->stop();
+    account.add(round.items());
+    if (!wrong.empty()) {
+      static_cast<void>(std::fprintf(stderr, "soak: %s\n%s", what.c_str(), wrong.c_str()));
+      account.print("soak: failed");
+      return kViolation;
+    }
+    if (Clock::now() >= next_line) {
+      account.print("soak");
+      next_line = Clock::now() + interval;
+    }
+  }
+  account.print("soak: nothing lost, doubled or stuck");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return soak(parse(argc, argv));
+  } catch (const std::invalid_argument& error) {
+    static_cast<void>(std::fprintf(stderr, "soak: %s\n", error.what()));
+    return kWrongArguments;
+  }
+}

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+#include "databuffer/databuffer.hpp"
+#include "stress/random_numbers.hpp"
+#include "stress/witness.hpp"
+
+namespace databuffer::stress {
+
+/// Items of one producer in a round, at most.
+inline constexpr std::size_t kMostItems = 20'000;
+
+[[nodiscard]] inline std::size_t weight_of(const Item& item) { return item.sequence % 12; }
+
+/// A buffer's options, what is done with it, and what goes wrong meanwhile. "One in" 0: never.
+struct Setting {
+  Options options;
+  std::size_t producers = 1;
+  bool has_short_threads = false;  // each producer is a thread that soon ends; the next takes over
+  std::size_t one_insert_is_many_in = 20;
+  std::size_t one_batch_fails_in = 0;
+  std::size_t one_batch_dawdles_in = 0;
+  std::size_t one_batch_is_stuck_in = 0;  // for longer than any flush_timeout that is not long
+  bool has_throwing_hooks = false;
+  bool lacks_memory = false;  // now and then, in a producer's call
+  std::chrono::milliseconds lasts{};
+  bool has_meddlers = false;  // others call what is not an insert meanwhile
+  bool is_flushed_first = false;
+  bool is_closed_early = false;  // while the producers insert
+  Duration close_timeout = kForever;
+};
+
+/// `can_lack_memory`: whether the program can refuse memory (support/counted_memory.hpp).
+[[nodiscard]] Setting random_setting(Random& random, bool can_lack_memory);
+
+/// In one line.
+[[nodiscard]] std::string describe(const Setting& setting);
+
+}  // namespace databuffer::stress
