@@ -71,6 +71,8 @@ class RetryBuffer {
     }
   }
 
+  [[nodiscard]] TimePoint next() const noexcept { return buffer_.next_deadline(); }
+
   Buffer<int>& buffer() { return buffer_; }
   void check_ledger() {
     CHECK(buffer_.ledger().balances());
@@ -128,6 +130,25 @@ TEST_SUITE("retry") {
     test.run();
     CHECK(test.buffer().ledger().in_flight == 4);
     CHECK(test.buffer().ledger().balances());
+  }
+
+  TEST_CASE(
+      "between two attempts there is nothing to do, and no call before the pause is over (E7)") {
+    RetryBuffer test({.attempts = 5, .initial_backoff = 1s, .max_backoff = 1s},
+                     [](Batch<int>&, const FlushContext&) { return FlushResult::retry("later"); });
+    test.insert(1, 4);
+    for (std::size_t attempt = 1; attempt < 5; ++attempt) {
+      test.run();
+      REQUIRE(test.calls.size() == attempt);
+      const TimePoint due = test.next();
+      REQUIRE(due > test.clock.now());
+      test.insert(5, 6);  // What waits behind does not hurry it.
+      CHECK(test.next() == due);
+      test.clock.advance(due - test.clock.now() - 1ns);
+      test.run();
+      CHECK(test.calls.size() == attempt);
+      test.clock.advance(1ns);
+    }
   }
 
   TEST_CASE("after the last attempt the batch fails, and goes to on_drop with the error (H9)") {

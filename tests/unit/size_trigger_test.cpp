@@ -49,6 +49,32 @@ TEST_SUITE("size trigger") {
     CHECK(buffer.batch_sizes() == std::vector<std::size_t>{10});
   }
 
+  // (E1)
+  TEST_CASE("a steady stream fills its batches, however often the consumer looks") {
+    ManualBuffer<int> buffer({.max_size = 2048, .flush_interval = 5s});
+    constexpr int kLooks = 2000;
+    for (int look = 0; look < kLooks; ++look) {  // 20,000 items a second, looked at every ms
+      buffer->insert_batch(numbers(0, 20));
+      buffer.work_after(1ms);
+    }
+    REQUIRE(buffer.batches().size() == kLooks * 20 / 2048);
+    for (const HandledBatch<int>& batch : buffer.batches()) CHECK(batch.size == 2048);
+  }
+
+  // (E6) Round robin spreads a trickle over all partitions: that is its price, and its bound.
+  TEST_CASE("a trickle makes at most one batch for each partition and interval") {
+    constexpr std::size_t kPartitions = 16;
+    ManualBuffer<int> buffer({.partitions = kPartitions, .max_size = 1000, .flush_interval = 1s});
+    constexpr std::size_t kSeconds = 20;
+    for (std::size_t item = 0; item < 100 * kSeconds; ++item) {
+      buffer->insert(0);
+      buffer.work_after(10ms);
+    }
+    buffer.work_after(2s);
+    CHECK(buffer->ledger().flushed == 100 * kSeconds);
+    CHECK(buffer.batches().size() <= kPartitions * (kSeconds + 1));
+  }
+
   TEST_CASE("each partition has its own count") {
     ManualBuffer<int> buffer({.partitions = 2, .max_size = 3, .flush_interval = kForever});
     for (int item = 0; item < 5; ++item) buffer->insert(item);
