@@ -1,8 +1,3 @@
-// g++ 12 follows enqueue_bulk() down a path for tokens without a producer, which ours are not.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wstringop-overflow"
-#endif
-
 #include "bench/alternatives/naive.hpp"
 
 #include <cstdint>

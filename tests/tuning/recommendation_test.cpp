@@ -93,7 +93,7 @@ TEST_SUITE("recommendation") {
     CHECK(contains(text, "times that of the defaults (95 % interval "));
     CHECK(contains(text, "better in " + std::to_string(result.over_default.rounds) + " of " +
                              std::to_string(result.over_default.rounds) + " rounds"));
-    CHECK(contains(text, "less than 0.01 %"));
+    CHECK(contains(text, "that would happen with a chance of 0."));
   }
 
   TEST_CASE("what is not clear is not claimed") {
