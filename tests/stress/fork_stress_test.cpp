@@ -21,6 +21,7 @@
 #include "stress/threads.hpp"
 #include "stress/witness.hpp"
 #include "support/print.hpp"
+#include "support/sanitizers.hpp"
 
 namespace {
 
@@ -164,7 +165,10 @@ TEST_SUITE("fork") {
     MESSAGE(forks << " forks during " << witness.taken_items() << " items");
   }
 
-  TEST_CASE("a handler may fork: what returns in the child delivers nothing, and ends") {
+  // Not under the thread sanitizer: where a thread that was not the first ends a forked child, its
+  // own runtime fails one of its checks.
+  TEST_CASE("a handler may fork: what returns in the child delivers nothing, and ends" *
+            doctest::skip(databuffer::support::kHasThreadSanitizer)) {
     const pid_t parent = getpid();
     const SharedCount delivered_by_children;
     std::atomic<pid_t> child{0};
