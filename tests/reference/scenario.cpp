@@ -170,13 +170,13 @@ class Scenario {
         return sync_flush();
       case 24:
         log("dump");
-        return expect_same_items("dump", numbers_of(buffer_->dump()), model_.dump());
+        return expect_same_items("dump", numbers_of(live_->dump()), model_.dump());
       case 25:
         log("take");
-        return expect_same_items("take", numbers_of(buffer_->take()), model_.take());
+        return expect_same_items("take", numbers_of(live_->take()), model_.take());
       case 26:
         log("shrink");
-        return buffer_->shrink();
+        return live_->shrink();
       case 27:
         return compare_info();
       case 28:
@@ -209,16 +209,16 @@ class Scenario {
       InsertStatus& status = outcome.result.status;
       switch (form) {
         default:
-          status = buffer_->insert(std::move(item));
+          status = live_->insert(std::move(item));
           break;
         case 1:
-          status = buffer_->try_insert(std::move(item));
+          status = live_->try_insert(std::move(item));
           break;
         case 2:
-          status = buffer_->insert_keyed(key, std::move(item));
+          status = live_->insert_keyed(key, std::move(item));
           break;
         case 3:
-          status = buffer_->insert(std::move(item), -1h);
+          status = live_->insert(std::move(item), -1h);
           break;
       }
       const bool is_taken = status == InsertStatus::kAccepted || status == InsertStatus::kDropped;
@@ -256,23 +256,23 @@ class Scenario {
     try {
       switch (form) {
         default:
-          return {buffer_->insert_batch(items)};
+          return {live_->insert_batch(items)};
         case 1: {
-          const Outcome outcome{buffer_->insert_batch(std::move(items), 0ns)};
+          const Outcome outcome{live_->insert_batch(std::move(items), 0ns)};
           expect_moved(items, outcome.result.accepted);  // NOLINT(bugprone-use-after-move)
           return outcome;
         }
         case 2:
-          return {buffer_->insert_batch(listed, -1ns)};
+          return {live_->insert_batch(listed, -1ns)};
         case 3:
           offer.takes_items_back = false;
-          return {buffer_->insert_batch(std::move(listed))};
+          return {live_->insert_batch(std::move(listed))};
         case 4:
           offer.takes_items_back = false;
-          return {buffer_->insert_batch(support::made_forward(count, read))};
+          return {live_->insert_batch(support::made_forward(count, read))};
         case 5:
           offer.takes_items_back = offer.knows_length = false;
-          return {buffer_->insert_batch(support::made_one_by_one(count, read))};
+          return {live_->insert_batch(support::made_one_by_one(count, read))};
       }
     } catch (const std::runtime_error&) {
       return {{}, true};
@@ -293,7 +293,7 @@ class Scenario {
 
   void flush() {
     log("flush");
-    buffer_->flush();
+    live_->flush();
     model_.flush();
   }
 
@@ -303,13 +303,13 @@ class Scenario {
     const TimePoint now = clock_.now();
     if (nesting_ > 0) {
       log("do_work");
-      if (buffer_->do_work(now) != now) fail("a do_work within another wants to run later");
+      if (live_->do_work(now) != now) fail("a do_work within another wants to run later");
       return now;
     }
     log("do_work at ", text(now));
     may_move_clock_ = true;
     begin_look();
-    const TimePoint next = buffer_->do_work(now);
+    const TimePoint next = live_->do_work(now);
     may_move_clock_ = false;
     end_look();
     const Window wanted = model_.wants_look();
@@ -351,7 +351,7 @@ class Scenario {
       begin_look();
       is_look_exact_ = false;  // There may be several, one for each partition.
     }
-    const std::vector<FlushReport> reports = buffer_->sync_flush(0ns);
+    const std::vector<FlushReport> reports = live_->sync_flush(0ns);
     if (!is_refused) end_look();
     for (const FlushReport& report : reports) log("sync_flush: ", to_string(report.status));
     expect_equal("reports", reports.size(), model_.partitions().size());
@@ -390,7 +390,7 @@ class Scenario {
   void close(Duration timeout) {
     if (nesting_ > 0) {
       log("close");
-      return expect_equal("close", to_string(buffer_->close(timeout).status),
+      return expect_equal("close", to_string(live_->close(timeout).status),
                           to_string(CallStatus::kReentrant));
     }
     log("close within ", timeout.count());
@@ -400,7 +400,7 @@ class Scenario {
       begin_look();
       is_waiting_ = timeout == kForever;
     }
-    const CloseReport report = buffer_->close(timeout);
+    const CloseReport report = live_->close(timeout);
     log("  ", to_string(report.status));
     if (!is_over) end_look();
     if (is_waiting_) {  // … until one more look has found nothing.
@@ -536,10 +536,10 @@ class Scenario {
   void listen() {
     log("listen: ", !is_listened_);
     if (is_listened_) {
-      if (!buffer_->telemetry().detach("model")) fail("the listener was detached");
+      if (!live_->telemetry().detach("model")) fail("the listener was detached");
       if (nesting_ == 0) expect_equal("calls told", told_calls_, handler_calls_ - calls_untold_);
     } else {
-      const bool is_in = buffer_->telemetry().attach("model", EventSet::all(), [this](auto& event) {
+      const bool is_in = live_->telemetry().attach("model", EventSet::all(), [this](auto& event) {
         if (event.event == Event::kFlushStart) ++told_calls_;
       });
       if (!is_in) fail("the listener was not attached");
@@ -552,11 +552,11 @@ class Scenario {
 
   void compare() {
     if (!is_right()) return;
-    const Ledger actual = buffer_->ledger();
+    const Ledger actual = live_->ledger();
     const Ledger expected = model_.ledger();
     if (!(actual == expected)) fail("ledger: " + text(actual) + "\nexpected " + text(expected));
     if (!actual.balances()) fail("the ledger does not balance: " + text(actual));
-    if (buffer_->size() != expected.pending) fail("size");
+    if (live_->size() != expected.pending) fail("size");
     const std::vector<Drop> drops = model_.take_drops();
     if (drops_ != drops) fail("on_drop: " + text(drops_) + "\nexpected " + text(drops));
     drops_.clear();
@@ -565,7 +565,7 @@ class Scenario {
   void compare_info() {
     if (nesting_ > 0) return;
     log("info");
-    const std::vector<PartitionInfo> infos = buffer_->info();
+    const std::vector<PartitionInfo> infos = live_->info();
     expect_equal("infos", infos.size(), options_.partitions);
     for (std::size_t index = 0; index < infos.size() && is_right(); ++index) {
       const PartitionInfo& actual = infos[index];
@@ -593,7 +593,7 @@ class Scenario {
   void compare_next_deadline() {
     if (nesting_ > 0) return;
     const TimePoint now = clock_.now();
-    const TimePoint next = buffer_->next_deadline();
+    const TimePoint next = live_->next_deadline();
     log("next_deadline: ", text(next));
     const TimePoint needed = model_.needs_look(now);
     if (needed <= now && next > now) fail("a look is needed now, and announced for " + text(next));
@@ -636,6 +636,7 @@ class Scenario {
   std::uint64_t told_calls_ = 0;
   std::uint64_t calls_untold_ = 0;
   std::unique_ptr<Buffer<Item>> buffer_;
+  Buffer<Item>* live_ = buffer_.get();  // while it is destroyed, too, when its handlers call it
 };
 
 }  // namespace
