@@ -164,6 +164,7 @@ std::optional<TimePoint> BufferCore::poll(TimePoint now) noexcept {
   do {
     next = TimePoint::max();
     for (const auto& each : consumers_) next = std::min(next, each->do_work(now));
+    // acquire: pairs with abandon(), whose last call may have come from a handler just now.
   } while (is_abandoned_.load(std::memory_order_acquire) && !all_finished());
   is_polling_.store(false, std::memory_order_release);  // release: pairs with the acquire above
   return next;
@@ -237,7 +238,7 @@ void BufferCore::refresh_attention() noexcept {
   if (is_heard) {
     attention.fetch_or(kTelemetry, std::memory_order_seq_cst);
   } else {
-    attention.fetch_and(~kTelemetry, std::memory_order_seq_cst);
+    attention.fetch_and(~kTelemetry, std::memory_order_seq_cst);  // seq_cst: as above
   }
 }
 

@@ -202,7 +202,7 @@ void Flusher::give_up(const Range& range, const FlushResult& result, bool is_tak
     buffer_.drop(partition_, cargo_->at(range.first), range.count, info);
   }
   failed_items_ += range.count;
-  partition_.counts.failed.fetch_add(range.count, std::memory_order_relaxed);
+  partition_.counts.failed.fetch_add(range.count, std::memory_order_relaxed);  // as count_flushed()
   ended_items_ += range.count;
   keep_error(result.message());
 }
@@ -210,6 +210,7 @@ void Flusher::give_up(const Range& range, const FlushResult& result, bool is_tak
 void Flusher::end_batch(FlushResult result) noexcept {
   cargo_->clear();
   ItemCounts& counts = partition_.counts;
+  // relaxed, both: statistics
   if (failed_items_ > 0) counts.failed_batches.fetch_add(1, std::memory_order_relaxed);
   counts.batches.fetch_add(1, std::memory_order_relaxed);
   try {

@@ -139,10 +139,11 @@ class WeightGate {
   /// Takes room for an item. Returns whether there was.
   [[nodiscard]] bool reserve(std::size_t weight) noexcept {
     std::int64_t pending = pending_.load(std::memory_order_seq_cst);  // seq_cst: as Gate
+    const auto added = static_cast<std::int64_t>(weight);
     do {
       if (!admits(pending, weight)) return false;
-    } while (!pending_.compare_exchange_weak(pending, pending + static_cast<std::int64_t>(weight),
-                                             std::memory_order_seq_cst));
+      // seq_cst: as Gate
+    } while (!pending_.compare_exchange_weak(pending, pending + added, std::memory_order_seq_cst));
     return true;
   }
 
@@ -160,10 +161,11 @@ class WeightGate {
     return trip_ > 0 && (pending_.load(std::memory_order_seq_cst) >= trip_ ||
                          is_demanded_.load(std::memory_order_seq_cst));
   }
+  // seq_cst: as Gate; who demands after it is seen by the next is_due().
   void forget_demand() noexcept { is_demanded_.store(false, std::memory_order_seq_cst); }
 
   [[nodiscard]] std::size_t pending() const noexcept {
-    const std::int64_t pending = pending_.load(std::memory_order_seq_cst);
+    const std::int64_t pending = pending_.load(std::memory_order_seq_cst);  // seq_cst: as Gate
     return pending > 0 ? static_cast<std::size_t>(pending) : 0;
   }
 

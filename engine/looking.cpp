@@ -65,13 +65,13 @@ std::vector<PartitionInfo> BufferCore::info() const {
     info.size = partition->size();
     info.in_flight = info.ledger.in_flight;
     info.producer_slots = partition->drain.slot_count();
-    // relaxed: see ItemCounts.
+    // relaxed, all five: see ItemCounts.
     info.batches = partition->counts.batches.load(std::memory_order_relaxed);
     info.failed_batches = partition->counts.failed_batches.load(std::memory_order_relaxed);
     info.retries = partition->counts.retries.load(std::memory_order_relaxed);
     info.abandoned = partition->counts.abandoned.load(std::memory_order_relaxed);
-    info.bytes = partition->weight_gate.pending();
     info.overdue_batches = partition->counts.overdue_batches.load(std::memory_order_relaxed);
+    info.bytes = partition->weight_gate.pending();
     info.wake_ups = partition->doorbell.wake_ups();
     info.rings = partition->doorbell.rings();
     if (is_forked()) continue;  // The rest is behind locks that a lost thread may hold.
