@@ -8,6 +8,7 @@
 
 #include <valgrind/callgrind.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <span>
@@ -65,7 +66,7 @@ void insert(databuffer::Buffer<T>& buffer, Part part, std::vector<T>& items) {
 }
 
 template <class T>
-void run(Part part) {
+int run(Part part) {
   databuffer::ManualClock clock;
   std::uint64_t handled = 0;
   databuffer::Buffer<T> buffer({.name = "counted",
@@ -90,28 +91,23 @@ void run(Part part) {
     while (buffer.do_work(clock.now()) <= clock.now()) {
     }
   }
-  if (handled != kPending * kWarmUp + kItems) std::fprintf(stderr, "items are missing\n");
+  if (handled == kPending * kWarmUp + kItems) return 0;
+  std::fprintf(stderr, "instructions: items are missing\n");
+  return 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view name = argc == 2 ? argv[1] : "";
-  if (name == "insert") {
-    run<std::uint64_t>(Part::kInsert);
-  } else if (name == "insert_batch") {
-    run<std::uint64_t>(Part::kInsertBatch);
-  } else if (name == "insert_string") {
-    run<std::string>(Part::kInsert);
-  } else if (name == "flush") {
-    run<std::uint64_t>(Part::kFlush);
-  } else if (name == "flush_string") {
-    run<std::string>(Part::kFlush);
-  } else {
-    std::fprintf(stderr,
-                 "instructions: '%.*s': expected insert, insert_batch, insert_string, flush or "
-                 "flush_string\n",
-                 static_cast<int>(name.size()), name.data());
-    return 2;
-  }
+  if (name == "insert") return run<std::uint64_t>(Part::kInsert);
+  if (name == "insert_batch") return run<std::uint64_t>(Part::kInsertBatch);
+  if (name == "insert_string") return run<std::string>(Part::kInsert);
+  if (name == "flush") return run<std::uint64_t>(Part::kFlush);
+  if (name == "flush_string") return run<std::string>(Part::kFlush);
+  std::fprintf(stderr,
+               "instructions: '%.*s': expected insert, insert_batch, insert_string, flush or "
+               "flush_string\n",
+               static_cast<int>(name.size()), name.data());
+  return 2;
 }

@@ -3,6 +3,3 @@ set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu)
-# g++ 12, optimising, sees an overlap in std::string::operator= and an overflow in std::atomic::load
-# that are none (GCC bug 105651, and its like).
-set(CMAKE_CXX_FLAGS_INIT "-Wno-restrict -Wno-stringop-overflow")

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <concepts>
 #include <cstddef>
 #include <deque>
 #include <iterator>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -22,7 +20,7 @@ namespace databuffer::detail {
 /// A partition's items, of a type the engine does not know.
 ///
 /// What we rely on from moodycamel::ConcurrentQueue: items of one producer token come out in the
-/// order they went in; a bulk enqueue appears at once; an enqueue that returned is seen by whoever
+/// order they went in; an enqueue that returned is seen by whoever
 /// synchronised with it since (we publish `Slot::word` after it). It promises no order between
 /// tokens and its size is approximate, so we count ourselves.
 class Lane {
@@ -73,15 +71,16 @@ template <class T>
 struct alignas(kDestructiveBytes) LaneSlot : Slot {
   explicit LaneSlot(Queue<T>& lane_queue) : queue(&lane_queue), token(lane_queue) {}
 
-  /// Returns false, with the item untouched, if the queue needs another block. Without the
-  /// allocation inlined the hot path keeps its registers: 63 instructions become 55 (g++), 77
-  /// become 57 (clang), and inserts into one partition became 1.7 times as fast.
+  /// Returns false, with the item untouched, if the queue needs another block. (With the allocation
+  /// inlined the hot path spills its registers: bench/README.md.)
   [[nodiscard]] bool push_in_place(T&& item) noexcept {
-    return queue->try_enqueue(token, std::move(item));
+    return queue->try_enqueue(valid_token(), std::move(item));
   }
 
   /// Returns false, with the item untouched, if the queue cannot allocate.
-  [[nodiscard]] bool push(T&& item) noexcept { return queue->enqueue(token, std::move(item)); }
+  [[nodiscard]] bool push(T&& item) noexcept {
+    return queue->enqueue(valid_token(), std::move(item));
+  }
 
   /// Returns how many went in, from the front, before the queue could not allocate; the others are
   /// untouched. A block at a time: when version 1.0.3 cannot allocate the second of several, it
@@ -92,7 +91,7 @@ struct alignas(kDestructiveBytes) LaneSlot : Slot {
     std::size_t pushed = 0;
     while (pushed < count) {
       const std::size_t part = std::min(count - pushed, QueueTraits<T>::block_items());
-      if (!queue->enqueue_bulk(token, first, part)) break;
+      if (!queue->enqueue_bulk(valid_token(), first, part)) break;
       first += static_cast<std::iter_difference_t<Iterator>>(part);
       pushed += part;
     }
@@ -100,7 +99,14 @@ struct alignas(kDestructiveBytes) LaneSlot : Slot {
   }
 
   Queue<T>* queue;                  // changed by renew_queue() only
-  moodycamel::ProducerToken token;  // likewise
+  moodycamel::ProducerToken token;  // likewise; valid, or make_slot() has thrown
+
+ private:
+  // Spares the queue the look whether it is, and g++ 12 a warning about where it were not.
+  [[nodiscard]] const moodycamel::ProducerToken& valid_token() const noexcept {
+    if (!token.valid()) __builtin_unreachable();
+    return token;
+  }
 };
 
 /// Constructs at the address it stands on: lets the queue move items into raw storage.

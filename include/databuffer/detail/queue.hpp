@@ -7,7 +7,11 @@
 // made seq_cst, which is what load and fence are together; our own code stays as it is. The headers
 // that the queue includes come first, so that the macro does not reach them.
 #if defined(__has_feature)
-#if __has_feature(thread_sanitizer)
+#define DATABUFFER_HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define DATABUFFER_HAS_FEATURE(feature) 0
+#endif
+#if defined(__SANITIZE_THREAD__) || DATABUFFER_HAS_FEATURE(thread_sanitizer)
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -23,14 +27,7 @@
 #include <utility>
 #define memory_order_relaxed memory_order_seq_cst
 #endif
-#endif
-
-// Optimising, g++ 12 follows enqueue_bulk() down a path for tokens without a producer, which ours
-// are not, and would warn whoever includes us.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wstringop-overflow"
-#endif
+#undef DATABUFFER_HAS_FEATURE
 
 // Debian puts it below <concurrentqueue/>, its own install below <concurrentqueue/moodycamel/>, a
 // copied header nowhere in particular.
@@ -42,7 +39,4 @@
 #include <concurrentqueue.h>
 #endif
 
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
 #undef memory_order_relaxed
