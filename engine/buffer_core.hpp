@@ -148,12 +148,12 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   bool weigh_next(InsertCall& call);
   [[nodiscard]] std::size_t weight_of_prepared(const InsertCall& call,
                                                std::size_t count) const noexcept;
-  Source::Prepared prepare_weighed(InsertCall& call, Partition& partition, std::size_t count,
-                                   std::size_t& weight);
+  Source::Prepared prepare_weighed(InsertCall& call, Partition& partition, std::size_t count);
   bool remove_oldest(Partition& partition, std::size_t weight, Cargo& cargo);
-  void drop_stranded(InsertCall& call, Partition& partition) noexcept;
-  std::size_t drop_from_source(InsertCall& call, Partition& partition, std::size_t count,
-                               DropReason reason);
+  void drop_stranded(InsertCall& call) noexcept;
+  std::size_t drop_from_source(InsertCall& call, Partition& partition, std::size_t count);
+  void drop_unqueued(InsertCall& call, Partition& partition, Cargo& items,
+                     DropReason reason) noexcept;
 
   // Fixed after construction.
   const Options options_;

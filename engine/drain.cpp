@@ -89,8 +89,9 @@ std::size_t Drain::dequeue(std::size_t count, Cargo& to) noexcept {
 Drain::Taken Drain::take_weighed(std::size_t count, std::size_t max_weight, Cargo& to) noexcept {
   Taken taken;
   while (taken.items < count) {
-    if (staged_->size() == 0 && dequeue(std::min(kWeighItems, staged_->room()), *staged_) == 0) {
-      break;
+    if (staged_->size() == 0) {
+      is_staged_of_all_ = false;  // dequeue() stages no further than to the end of a pass.
+      if (dequeue(std::min(kWeighItems, staged_->room()), *staged_) == 0) break;
     }
     const std::size_t weight = weight_of(staged_->at(0));
     if (taken.items > 0 && max_weight > 0 && taken.weight + weight > max_weight) break;
@@ -110,6 +111,7 @@ std::size_t Drain::weight_of(void* item) const noexcept {
 }
 
 void Drain::stage_all() {
+  is_staged_of_all_ = true;
   // The rest of the pass that is under way, then one more: that covers what was there at the call.
   for (int pass = 0; pass < 2; ++pass) {
     if (cursor_ == nullptr && !begin_pass()) return;
@@ -140,6 +142,7 @@ Drain::Taken Drain::staged_total() const noexcept {
 
 void Drain::discard_staged() noexcept {
   staged_->clear();
+  if (weigh_ == nullptr) staged_->free_storage();
   if (cursor_ == nullptr) covered_ = pass_number_;
 }
 

@@ -59,8 +59,8 @@ class Drain {
   [[nodiscard]] std::uint64_t passes() const noexcept { return passes_; }
   /// How many of the last ones may have items left.
   [[nodiscard]] std::uint64_t passes_left() const noexcept {
-    if (staged_->size() > 0) return passes_;
-    return cursor_ == nullptr ? 0 : 1;
+    if (staged_->size() > 0 && is_staged_of_all_) return passes_;
+    return staged_->size() > 0 || cursor_ != nullptr ? 1 : 0;
   }
 
   /// Requests up to this number are covered by what has left.
@@ -91,6 +91,7 @@ class Drain {
 
   // Under the turn.
   std::unique_ptr<Cargo> staged_;
+  bool is_staged_of_all_ = false;  // passes; else of the last one
   Producer* cursor_ = nullptr;     // null: the pass has ended
   std::uint64_t pass_number_ = 0;  // the last request asked when the pass began
   std::uint64_t passes_ = 0;

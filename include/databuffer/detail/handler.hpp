@@ -107,8 +107,7 @@ Parts shared_parts(F&& function) {
 
 /// What per_partition() takes: called with the partition's index.
 template <class F>
-concept HandlerFactory = std::invocable < std::decay_t<F>
-&, std::size_t > ;
+concept HandlerFactory = std::invocable<std::add_lvalue_reference_t<std::decay_t<F>>, std::size_t>;
 
 template <class T, class F>
 Parts own_parts(F&& factory) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -165,13 +166,14 @@ std::vector<T> take(Core& core) {
     for (std::size_t index = 0; index < core.options().partitions; ++index) {
       core.take(index, [&items](Cargo& cargo) {
         T* const first = static_cast<T*>(cargo.data());
-        items.reserve(items.size() + cargo.size());
+        const std::size_t needed = items.size() + cargo.size();
+        if (needed > items.capacity()) items.reserve(std::max(needed, 2 * items.capacity()));
         for (std::size_t item = 0; item < cargo.size(); ++item) {
           items.push_back(std::move(first[item]));
         }
       });
     }
-  } catch (const std::bad_alloc&) {
+  } catch (...) {              // No memory, or this thread is moving items of the partition.
     if (items.empty()) throw;  // Else the caller has these, and the others stay pending.
   }
   return items;
