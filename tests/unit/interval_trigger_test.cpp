@@ -163,6 +163,21 @@ TEST_SUITE("interval trigger") {
     CHECK(buffer.batch_sizes() == std::vector<std::size_t>{10, 3});
   }
 
+  TEST_CASE("items that were weighed and left behind keep their own deadline, not an older one") {
+    Options options{.max_size = 4, .flush_interval = 10s, .capacity = 100, .max_bytes = 1000};
+    options.weigh = [](const int&) { return std::size_t{1}; };
+    ManualBuffer<int> buffer(options);
+    buffer->insert_batch(numbers(0, 6));
+    buffer.work_all();
+    for (int round = 1; round <= 4; ++round) {  // Each leaves two behind, of those that just came.
+      buffer.advance(9s);
+      buffer->insert_batch(numbers(0, 4));
+      const TimePoint next = buffer.work_all();
+      REQUIRE(buffer.batch_sizes() == std::vector<std::size_t>(1U + round, 4));
+      CHECK(next == buffer.now() + 10s);
+    }
+  }
+
   TEST_CASE("items left behind by a batch during a long handler call are not late either") {
     ManualBuffer<int>* self = nullptr;
     ManualBuffer<int> buffer({.max_size = 10, .flush_interval = 10s, .capacity = 100},

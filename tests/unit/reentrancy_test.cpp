@@ -296,6 +296,28 @@ TEST_SUITE("re-entrancy of an item") {
     }
   }
 
+  TEST_CASE("take() from an item that is being moved out returns what other partitions have") {
+    CallingItem::reset();
+    {
+      ManualBuffer<CallingItem> buffer({.partitions = 2, .max_size = 2, .capacity = 4});
+      CHECK(buffer->insert(CallingItem(0)) == InsertStatus::kAccepted);  // partition 0
+      std::vector<CallingItem> both;
+      both.emplace_back(1);
+      both.emplace_back(2);
+      CHECK(buffer->insert_batch(std::move(both)).accepted == 2);  // partition 1: a batch
+      std::size_t taken = 0;
+      CallingItem::on_move = [&](int value) {
+        if (value == 0) return;
+        CallingItem::on_move = nullptr;
+        taken = buffer->take().size();
+      };
+      buffer.work_all();
+      CHECK(taken == 1);
+      CHECK(buffer->ledger() == Ledger{.accepted = 3, .flushed = 2, .taken = 1});
+    }
+    CallingItem::reset();
+  }
+
   TEST_CASE("an item may insert as it is destroyed, its batch handled") {
     CallingItem::reset();
     {
