@@ -29,10 +29,12 @@
 #include <vector>
 
 #include "support/sanitizers.hpp"
+#include "support/text.hpp"
 #include "tools/databuffer/file_descriptor.hpp"
 
 namespace databuffer::ingest_tests {
 
+using support::contains;
 using tools::FileDescriptor;
 using Clock = std::chrono::steady_clock;
 
@@ -330,10 +332,6 @@ inline nlohmann::json summary_of(const Outcome& outcome) {
   for (const auto& source : json.at("sources")) lines += source.at("lines").get<std::uint64_t>();
   CHECK(lines == count("lines"));
   return json;
-}
-
-inline bool contains(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
 }
 
 }  // namespace databuffer::ingest_tests

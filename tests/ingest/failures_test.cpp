@@ -13,16 +13,11 @@
 
 #include "ingest/child.hpp"
 #include "ingest/database.hpp"
+#include "ingest/lines.hpp"
 #include "ingest/temporary_folder.hpp"
 
 namespace databuffer::ingest_tests {
 namespace {
-
-std::string numbered_lines(int count) {
-  std::string text;
-  for (int number = 1; number <= count; ++number) text += "line " + std::to_string(number) + "\n";
-  return text;
-}
 
 /// Checks that `database` holds exactly the first lines of its one source: as many as were flushed.
 void check_stored_prefix(const std::string& database, const nlohmann::json& summary) {
@@ -181,11 +176,7 @@ TEST_SUITE("failures") {
     Child child({"ingest", "--sink", "sqlite:" + database, "--busy-timeout", "100ms", "--max-size",
                  "10", "--json", "-"});
     child.write_input(numbered_lines(10));
-    child.wait_until("for the first batch", [&] {
-      if (!std::filesystem::exists(database)) return false;
-      TestDatabase opened(database);
-      return opened.count("sqlite_schema") > 0 && opened.count("lines") == 10;
-    });
+    child.wait_until("for the first batch", [&] { return count_lines(database) == 10; });
     TestDatabase other(database);
     other.execute("BEGIN IMMEDIATE");
     child.write_input(numbered_lines(25));
@@ -209,11 +200,7 @@ TEST_SUITE("failures") {
     const std::string database = folder.path("lines.db");
     Child child({"ingest", "--sink", "sqlite:" + database, "--max-size", "10", "--json", "-"});
     child.write_input(numbered_lines(10));
-    child.wait_until("for the first batch", [&] {
-      if (!std::filesystem::exists(database)) return false;
-      TestDatabase opened(database);
-      return opened.count("sqlite_schema") > 0 && opened.count("lines") == 10;
-    });
+    child.wait_until("for the first batch", [&] { return count_lines(database) == 10; });
     std::filesystem::remove(database);
     child.write_input(numbered_lines(10));
     child.wait_for_error(database + ": it was removed or replaced");

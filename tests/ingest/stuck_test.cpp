@@ -41,8 +41,9 @@ class HungSink final : public tools::Sink {
 /// What a stuck run uses stays for ever: its threads may come back at any time.
 template <class T, class... Arguments>
 T& make_for_ever(Arguments&&... arguments) {
-  static T* const made = std::make_unique<T>(std::forward<Arguments>(arguments)...).release();
-  return *made;
+  static auto* const all = new std::vector<std::unique_ptr<T>>;  // never destroyed
+  all->push_back(std::make_unique<T>(std::forward<Arguments>(arguments)...));
+  return *all->back();
 }
 
 TEST_SUITE("stuck") {

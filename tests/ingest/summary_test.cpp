@@ -13,16 +13,11 @@
 #include <vector>
 
 #include "ingest/child.hpp"
+#include "ingest/lines.hpp"
 #include "ingest/temporary_folder.hpp"
 
 namespace databuffer::ingest_tests {
 namespace {
-
-std::string numbered_lines(int count) {
-  std::string text;
-  for (int number = 1; number <= count; ++number) text += "line " + std::to_string(number) + "\n";
-  return text;
-}
 
 std::set<std::string> split(const std::string& text) {
   std::istringstream stream(text);

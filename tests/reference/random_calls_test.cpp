@@ -12,6 +12,7 @@
 
 #include "reference/scenario.hpp"
 #include "support/sanitizers.hpp"
+#include "support/text.hpp"
 
 namespace {
 
@@ -24,9 +25,72 @@ std::vector<std::uint8_t> random_bytes(std::uint32_t seed) {
   return bytes;
 }
 
+// What a scenario writes down of each thing that it does to a buffer, and of what comes of it.
+constexpr const char* kDone[] = {
+    "\ninsert 1 ",
+    ") form 1: accepted",   // try_insert
+    ") form 2: accepted",   // insert_keyed
+    ") form 3: timed_out",  // a timeout that is over
+    ": full",
+    ": dropped",
+    ": closed",
+    ": an exception after",  // an item that cannot be weighed
+    "\ninsert_batch of 150 form 0 ",
+    " form 1 throws at ",  // a vector that gives its items
+    " form 2 throws at ",  // a list
+    " form 3 throws at ",  // a list that gives its items
+    " form 4 throws at 0: an exception",
+    " form 5 throws at 0: an exception",
+    "\n  insert",  // by a handler
+    "\nflush\n",
+    "\n  flush\n",
+    "\nsync_flush: done",
+    "\nsync_flush: timed_out",
+    "\nsync_flush: closed",
+    "\n  sync_flush: reentrant",
+    "\ndump\n",
+    "\ntake\n",
+    "\nshrink\n",
+    "\ninfo\n",
+    "\nlisten: 1",
+    "\nlisten: 0",
+    "\nnext_deadline: ",
+    "\nclose within 0\n  timed_out",
+    "\nclose within 0\n  done",
+    "\n  close\n",
+    "\ndestroyed\n",
+    "\ndo_work at ",
+    "\n  do_work\n",
+    "\n  next at never",
+    "\nthe clock moves by 3600000000000",
+    ", size\n",
+    ", interval\n",
+    ", manual\n",
+    ", close\n",
+    ", attempt 6, ",
+    "\n  ok again after",
+    "\n  failed again after",
+    "\n  failed by exception",
+    "\n  retry again after 3600000000000",
+    "\n  retry by exception",
+    "\n  ok, taken",
+    "\n  retry, taken",
+};
+
 }  // namespace
 
 TEST_SUITE("reference model") {
+  TEST_CASE("a scenario makes every kind of call, and handlers answer in every way") {
+    std::ostringstream trace;
+    for (std::uint32_t seed = 0; seed < 200; ++seed) {
+      CHECK(databuffer::reference::run_scenario(random_bytes(seed), &trace) == "");
+    }
+    for (const char* const done : kDone) {
+      CAPTURE(done);
+      CHECK(databuffer::support::contains(trace.str(), done));
+    }
+  }
+
   TEST_CASE("random calls are answered as the model of the contract says") {
     for (std::uint32_t seed = 0; seed < kScenarios; ++seed) {
       const std::vector<std::uint8_t> bytes = random_bytes(seed);

@@ -319,6 +319,7 @@ class Scenario {
            text(wanted.high));
     }
     wanted_ = next;
+    is_wanted_ = true;
     return next;
   }
 
@@ -352,7 +353,10 @@ class Scenario {
       is_look_exact_ = false;  // There may be several, one for each partition.
     }
     const std::vector<FlushReport> reports = live_->sync_flush(0ns);
-    if (!is_refused) end_look();
+    if (!is_refused) {
+      end_look();
+      is_wanted_ = false;
+    }
     for (const FlushReport& report : reports) log("sync_flush: ", to_string(report.status));
     expect_equal("reports", reports.size(), model_.partitions().size());
     for (std::size_t index = 0; index < reports.size() && is_right(); ++index) {
@@ -394,6 +398,7 @@ class Scenario {
                           to_string(CallStatus::kReentrant));
     }
     log("close within ", timeout.count());
+    is_wanted_ = false;
     model_.begin_close();
     const bool is_over = model_.is_finished();
     if (!is_over) {
@@ -597,6 +602,9 @@ class Scenario {
     log("next_deadline: ", text(next));
     const TimePoint needed = model_.needs_look(now);
     if (needed <= now && next > now) fail("a look is needed now, and announced for " + text(next));
+    if (is_wanted_ && next > wanted_) {
+      fail("a look is announced for " + text(next) + ", and do_work wanted " + text(wanted_));
+    }
   }
 
   void end() {
@@ -626,6 +634,7 @@ class Scenario {
   std::vector<Drop> drops_;  // since the last comparison
   std::uint32_t next_number_ = 0;
   TimePoint wanted_{};           // what do_work returned last
+  bool is_wanted_ = false;       // no other call has looked since
   std::size_t nesting_ = 0;      // 1: within a handler
   bool is_look_exact_ = true;    // the look under way is one look, and nobody meddles
   bool is_waiting_ = false;      // close(kForever) looks until all is done

@@ -4,10 +4,10 @@
 //
 //   soak [--seconds N] [--rounds N] [--seed N] [--interval N]
 //
-// Prints a line every `interval` seconds and one at the end. Ends at the first violation with exit
-// code 1, the seed and the configuration: `--seed THAT --rounds 1` runs the same options and
-// decisions again (the threads still meet as they like). A round that hangs ends with the stacks of
-// all threads and exit code 124.
+// It runs one round at least. Prints a line every `interval` seconds and one at the end. Ends at
+// the first violation with exit code 1, the seed and the configuration: `--seed THAT --rounds 1`
+// runs the same options and decisions again (the threads still meet as they like). A round that
+// hangs ends with the stacks of all threads and exit code 124.
 
 #include <charconv>
 #include <chrono>
@@ -45,11 +45,14 @@ struct Arguments {
 };
 
 std::uint64_t parse_number(std::string_view name, std::string_view text) {
+  const std::uint64_t least = name == "--rounds" ? 1 : 0;
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc{} && end == text.data() + text.size()) return number;
+  const bool is_number = error == std::errc{} && end == text.data() + text.size();
+  if (is_number && number >= least) return number;
   throw std::invalid_argument(std::string(name) + " '" + std::string(text) +
-                              "': expected a whole number, 0 to 2^64 - 1");
+                              "': expected a whole number, " + std::to_string(least) +
+                              " to 2^64 - 1");
 }
 
 Arguments parse(int argc, char** argv) {
@@ -104,7 +107,7 @@ int soak(const Arguments& arguments) {
   const std::chrono::seconds interval(arguments.interval);
   Clock::time_point next_line = Clock::now() + interval;
   Account account;
-  while (Clock::now() < end && account.rounds() < arguments.rounds) {
+  do {
     const std::uint64_t seed = arguments.seed + account.rounds();
     Random random(seed);
     Setting setting = databuffer::stress::random_setting(random, true);
@@ -124,7 +127,7 @@ int soak(const Arguments& arguments) {
       account.print("soak");
       next_line = Clock::now() + interval;
     }
-  }
+  } while (Clock::now() < end && account.rounds() < arguments.rounds);
   account.print("soak: nothing lost, doubled or stuck");
   return 0;
 }

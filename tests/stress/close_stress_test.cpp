@@ -131,7 +131,10 @@ TEST_SUITE("close") {
     Random random = databuffer::stress::printed_random();
     const Budget budget(2s);
     std::size_t rounds = 0;
-    for (; budget.is_left(); ++rounds) CloseRace(random).run(random);
+    do {
+      CloseRace(random).run(random);
+      ++rounds;
+    } while (budget.is_left());
     MESSAGE(rounds << " rounds");
   }
 

@@ -285,4 +285,21 @@ TEST_SUITE("doorbell") {
       if (strategy == WaitStrategy::kPark) CHECK(info.wake_ups <= 2 * info.batches + 1);
     }
   }
+
+  TEST_CASE("a hot partition is rung at most once a batch") {  // E4
+    constexpr std::uint32_t kItems = 1'000'000;
+    constexpr std::uint64_t kFirst = 20;  // until the consumer knows how fast they come
+    Options options = patient_options(1000, 1h, WaitStrategy::kAdaptive);
+    options.insert_timeout = databuffer::kForever;
+    Buffer<Item> buffer(std::move(options), [](std::span<Item>) {});
+    for (std::uint32_t sequence = 0; sequence < kItems; ++sequence) {
+      if (buffer.insert(Item{0, sequence}) != InsertStatus::kAccepted) FAIL("refused");
+    }
+    // Read now: whoever flushes rings as well.
+    const databuffer::PartitionInfo info = buffer.info()[0];
+    MESSAGE(info.rings << " rings, " << info.batches << " batches, " << info.wake_ups
+                       << " wake-ups");
+    CHECK(info.batches > 0);
+    CHECK(info.rings <= info.batches + kFirst);
+  }
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "stress/threads.hpp"
+#include "stress/throw_anything.hpp"
 
 namespace databuffer::stress {
 namespace {
@@ -16,6 +17,11 @@ using namespace std::chrono_literals;
 constexpr std::size_t kShortThreads = 4;  // at once
 constexpr std::size_t kShortLife = 300;   // inserts
 constexpr std::size_t kLongestBatch = 2000;
+
+// Within a round: it does not last for a long flush_timeout.
+bool can_be_replaced(const Options& options) {
+  return options.on_overdue == OnOverdue::kReplace && options.flush_timeout < kLongTimeout;
+}
 
 }  // namespace
 
@@ -70,7 +76,7 @@ FlushResult Round::handle(std::span<Item> items, const FlushContext& context) {
   check_batch(items, context);
   // Later attempts see what earlier ones saw, or a part of it; and a call whose consumer is
   // replaced before it gets this far is overtaken.
-  if (context.attempt == 1 && setting_.options.on_overdue == OnOverdue::kReport) {
+  if (context.attempt == 1 && !can_be_replaced(setting_.options)) {
     witness_.saw(context.partition_index, items);
   }
   if (setting_.one_batch_dawdles_in != 0 && random.one_in(setting_.one_batch_dawdles_in)) {
@@ -89,9 +95,8 @@ FlushResult Round::handle(std::span<Item> items, const FlushContext& context) {
 FlushResult Round::fail(std::span<Item> items, Random& random) {
   switch (random.number(0, 4)) {
     case 0:
-      throw std::runtime_error("no");
     case 1:
-      throw 7;
+      throw_anything(random);
     case 2:
       return FlushResult::failed("no");
     case 3:

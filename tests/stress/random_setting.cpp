@@ -26,7 +26,7 @@ Options random_options(Random& random) {
   options.flush_interval = random.pick<Duration>({0ns, 50us, 1ms, 10ms, 1h});
   options.flush_jitter = random.pick<Duration>({0ns, 1ns, 1ms});
   options.insert_timeout = random.pick<Duration>({0ns, 100us, 20ms, kForever});
-  options.flush_timeout = random.pick<Duration>({1ms, 60s, kForever});
+  options.flush_timeout = random.pick<Duration>({1ms, kLongTimeout, kForever});
   options.on_overdue = random.pick({OnOverdue::kReport, OnOverdue::kReplace});
   options.auto_shrink = random.one_in(3);
   options.retry.attempts = random.pick<std::uint32_t>({1, 2, 5});

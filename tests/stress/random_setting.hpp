@@ -13,6 +13,9 @@ namespace databuffer::stress {
 /// Items of one producer in a round, at most.
 inline constexpr std::size_t kMostItems = 20'000;
 
+/// A flush_timeout of this or more is longer than a round lasts; the others are much shorter.
+inline constexpr std::chrono::seconds kLongTimeout{600};
+
 [[nodiscard]] inline std::size_t weight_of(const Item& item) { return item.sequence % 12; }
 
 /// A buffer's options, what is done with it, and what goes wrong meanwhile. "One in" 0: never.

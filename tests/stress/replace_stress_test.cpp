@@ -98,7 +98,8 @@ TEST_SUITE("replace") {
     std::mutex mutex;
     std::set<int> used;  // guarded by the mutex
     {
-      auto buffer = Buffer<int>::per_partition(replacing(3), [&](std::size_t) {
+      // No more than those two are replaced, should the machine make a third call late.
+      auto buffer = Buffer<int>::per_partition(replacing(2), [&](std::size_t) {
         return [&, number = made.fetch_add(1)](std::span<int> items) {
           {
             const std::lock_guard lock(mutex);

@@ -8,9 +8,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <stdexcept>
-#include <string>
-#include <vector>
 
 #include "databuffer/databuffer.hpp"
 #include "stress/random.hpp"
@@ -77,24 +76,6 @@ TEST_SUITE("weight") {
       REQUIRE(buffer.insert(95) == InsertStatus::kAccepted);
     }
     CHECK(buffer.sync_flush()[0].status == CallStatus::kDone);
-  }
-
-  TEST_CASE("a range that is copied keeps what finds no room by weight") {
-    std::size_t dropped = 0;
-    Options options{.name = "copied", .overflow = databuffer::Overflow::kReject};
-    options.max_bytes = options.capacity_bytes = 10;
-    options.weigh = [](const std::string& item) { return item.size(); };
-    options.on_drop = [&](std::span<std::string> items, const databuffer::DropInfo&) {
-      dropped += items.size();
-    };
-    options.threading = databuffer::Threading::kManual;
-    Buffer<std::string> buffer(std::move(options), [](std::span<std::string>) {});
-    const std::vector<std::string> items{"four", "more", "than", "fits"};
-    const auto result = buffer.insert_batch(items);
-    CHECK(result.status == InsertStatus::kFull);
-    CHECK(result.accepted == 2);
-    CHECK(dropped == 0);
-    CHECK(buffer.ledger().accepted == 2);
   }
 
   TEST_CASE("a weigher that throws refuses a single item, with the exception") {

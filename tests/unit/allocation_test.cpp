@@ -13,14 +13,18 @@
 #include <vector>
 
 #include "databuffer/detail/memory.hpp"
+#include "support/by_hand.hpp"
 #include "support/counted_memory.hpp"
 #include "support/manual_buffer.hpp"
 #include "support/print.hpp"
 
 using namespace databuffer;
 using namespace std::chrono_literals;
+using databuffer::support::by_hand;
 using databuffer::support::numbers;
 using databuffer::support::requests_of;
+using databuffer::support::still_clock;
+using databuffer::support::work_all;
 
 namespace {
 
@@ -28,23 +32,6 @@ struct Item {
   std::uint64_t key;
   double value;
 };
-
-const ManualClock& still_clock() {
-  static const ManualClock clock(TimePoint{1h});
-  return clock;
-}
-
-Options by_hand(Options options = {}) {
-  options.name = "b";
-  options.threading = Threading::kManual;
-  if (options.clock == nullptr) options.clock = &still_clock();
-  return options;
-}
-
-void work_all(auto& buffer, TimePoint now) {
-  while (buffer.do_work(now) <= now) {
-  }
-}
 
 }  // namespace
 

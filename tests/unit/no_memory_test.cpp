@@ -15,38 +15,21 @@
 #include <vector>
 
 #include "databuffer/detail/memory.hpp"
+#include "support/by_hand.hpp"
 #include "support/counted_memory.hpp"
 #include "support/manual_buffer.hpp"
 #include "support/print.hpp"
 
 using namespace databuffer;
 using namespace std::chrono_literals;
+using databuffer::support::by_hand;
 using databuffer::support::grant_memory;
 using databuffer::support::numbers;
 using databuffer::support::Outcome;
 using databuffer::support::refuse_from;
 using databuffer::support::refuse_memory_from;
-
-namespace {
-
-const ManualClock& still_clock() {
-  static const ManualClock clock(TimePoint{1h});
-  return clock;
-}
-
-Options by_hand(Options options = {}) {
-  options.name = "b";
-  options.threading = Threading::kManual;
-  if (options.clock == nullptr) options.clock = &still_clock();
-  return options;
-}
-
-void work_all(auto& buffer, TimePoint now) {
-  while (buffer.do_work(now) <= now) {
-  }
-}
-
-}  // namespace
+using databuffer::support::still_clock;
+using databuffer::support::work_all;
 
 TEST_SUITE("without memory") {
   TEST_CASE("a buffer that cannot be made throws std::bad_alloc and leaves nothing behind") {
@@ -115,13 +98,17 @@ TEST_SUITE("without memory") {
 
   TEST_CASE("a queue that has run out of memory in the middle of batches keeps its order") {
     Buffer<int> buffer(by_hand({.max_size = 100'000}), [](std::span<int>) {});
+    int refusals = 0;
     for (int round = 0; round < 300; ++round) {
+      if (round % 4 == 0) buffer.shrink();  // What it has it need not ask for.
       CAPTURE(round);
       const std::vector<int> batch = numbers(0, 200 + static_cast<std::size_t>(round) * 37 % 5000);
       std::size_t accepted = 0;
       const auto request = static_cast<std::size_t>(round % 7 + 1);
-      static_cast<void>(
-          refuse_from(request, [&] { accepted = buffer.insert_batch(batch, 0s).accepted; }));
+      const Outcome outcome =
+          refuse_from(request, [&] { accepted = buffer.insert_batch(batch, 0s).accepted; });
+      CHECK(outcome.was_refused == (accepted < batch.size()));
+      if (outcome.was_refused) ++refusals;
       std::vector<int> expected = numbers(0, accepted);
       if (round % 3 != 0) {
         CHECK(buffer.insert_batch(batch, 0s).accepted == batch.size());
@@ -129,6 +116,7 @@ TEST_SUITE("without memory") {
       }
       CHECK(buffer.take() == expected);
     }
+    CHECK(refusals > 60);
   }
 
   TEST_CASE("of a list that gives its items each is in, dropped, or still in the list") {

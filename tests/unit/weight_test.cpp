@@ -110,6 +110,16 @@ TEST_SUITE("weight") {
     CHECK(test.bytes() == 180);
   }
 
+  TEST_CASE("a range that is copied keeps what finds no room by weight") {
+    WeighedBuffer test(10, 10);
+    const std::vector items{4, 4, 4, 4};
+    const InsertBatchResult result = test.buffer().insert_batch(items);
+    CHECK(result.status == InsertStatus::kFull);
+    CHECK(result.accepted == 2);
+    CHECK(test.dropped.empty());
+    CHECK(test.buffer().ledger().accepted == 2);
+  }
+
   TEST_CASE("an input range read one item ahead of a refusal loses nothing: on_drop has the item") {
     WeighedBuffer test(100, 200);
     const InsertBatchResult result =
