@@ -49,6 +49,25 @@ TEST_SUITE("diagnosis") {
     CHECK(found.why.find("capacity") != std::string::npos);
   }
 
+  TEST_CASE("producers do not limit where items are thrown away, though they never wait for room") {
+    const auto dropping = [](std::uint64_t inserted, std::uint64_t dropped, std::uint64_t refused) {
+      Measurement measurement;
+      measurement.seconds = 10;
+      measurement.inserted = inserted;
+      measurement.dropped = dropped;
+      measurement.refused = refused;
+      measurement.handler_seconds = 9;
+      return diagnose(measurement, {}, {.producers = 2, .cores = 2, .rate = 0});
+    };
+    CHECK(dropping(1000, 99, 0).limit == Limit::kProducers);
+    const Diagnosis dropped = dropping(1000, 100, 0);  // by drop-newest or drop-oldest
+    CHECK(dropped.limit == Limit::kSink);
+    CHECK(dropped.dropped_share == doctest::Approx(0.1));
+    CHECK(dropped.why.find("10 % of the items are thrown away") != std::string::npos);
+    CHECK(dropping(500, 500, 500).dropped_share == doctest::Approx(0.5));  // by reject
+    CHECK(dropping(500, 500, 500).limit == Limit::kSink);
+  }
+
   TEST_CASE("of a run that took no time nothing is concluded but that nobody waited") {
     CHECK(diagnose({}, {}, {}).limit == Limit::kProducers);
   }

@@ -147,6 +147,7 @@ TEST_SUITE("record") {
 
   TEST_CASE("a call that ends by an exception has flushed nothing, and is counted") {
     Record record(1, 1);
+    record.begin(steady_clock().now());
     record.begin_measuring(record.start());
     FlushContext context;
     context.size = 8;

@@ -98,7 +98,7 @@ TEST_SUITE("report") {
       const std::string& line = lines[entry + 1];
       const double score = findings.result.entries[entry].score.median;
       CHECK(std::count(line.begin(), line.end(), '#') == std::lround(std::min(score, 1.0) * 20));
-      CHECK(contains(line, findings.result.entries[entry].is_default ? "default" : ""));
+      CHECK(contains(line, "default") == findings.result.entries[entry].is_default);
     }
   }
 
@@ -207,6 +207,33 @@ TEST_SUITE("report") {
       CHECK(contains(svg, "Throughput"));
       CHECK(draw_plot(findings, PlotFormat::kPng).substr(0, 4) == "\x89PNG");
     }
+  }
+
+  TEST_CASE("a candidate that flushed nothing has no point, and takes none from the others") {
+    const std::vector<Candidate> grid{{.partitions = 3, .max_size = 100, .capacity = 400},
+                                      {.partitions = 4, .max_size = 100, .capacity = 400}};
+    const Findings findings = findings_of(grid, [](const Candidate& candidate) {
+      return candidate.partitions == 3 ? Measurement{} : waiting_sink(candidate);
+    });
+    const std::string script = plot_script(findings, PlotFormat::kSvg);
+    const auto points_of = [&script](const std::string& block) {
+      const std::size_t begin = script.find("$" + block + " << END\n");
+      REQUIRE(begin != std::string::npos);
+      return lines_of(script.substr(begin, script.find("\nEND", begin) - begin)).size() - 1;
+    };
+    CHECK(points_of("all") == 2);
+    CHECK(points_of("winner") == 1);
+    CHECK(points_of("default") == 1);
+    CHECK(contains(script, "set logscale y"));
+    CHECK(contains(draw_plot(findings, PlotFormat::kSvg), "winner"));
+
+    const std::string svg = scatter_svg(findings.result);
+    std::size_t circles = 0;
+    for (std::size_t at = svg.find("<circle"); at != std::string::npos;
+         at = svg.find("<circle", at + 1)) {
+      ++circles;
+    }
+    CHECK(circles == 2);
   }
 }
 

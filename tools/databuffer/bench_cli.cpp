@@ -1,6 +1,6 @@
 #include "tools/databuffer/bench_cli.hpp"
 
-#include "tools/databuffer/output_file.hpp"
+#include "tools/databuffer/outputs_cli.hpp"
 #include "tools/databuffer/quantities.hpp"
 
 namespace databuffer::tools {
@@ -85,34 +85,19 @@ void BenchCli::add_flags(CLI::App& command) {
       "How long to run before that; 0 to 1h")
       ->default_str(format_duration(warm_up_))
       ->type_name("SECONDS");
-  add_parsed(command, "--json", settings_.json_path, parse_output_path,
-             "Write the results as one JSON object to FILE; - is standard output")
-      ->type_name("FILE");
-  add_parsed(command, "--csv", settings_.csv_path, parse_output_path,
-             "Write them as a line of CSV, with a header, to FILE; - is standard output")
-      ->type_name("FILE");
+  add_output(command, "--json", settings_.json_path, "Write the results as one JSON object");
+  add_output(command, "--csv", settings_.csv_path, "Write them as a line of CSV, with a header,");
 }
 
 BenchSettings BenchCli::settings() const {
   BenchSettings settings = settings_;
-  settings.workload = workload_.checked();
-  settings.workload.workload.warm_up = warm_up_;
   settings.buffer = buffer_.checked();
-  if (settings.buffer.seed != 0) settings.workload.handler.seed = settings.buffer.seed;
-  if (settings.json_path.has_value() && settings.json_path == settings.csv_path) {
-    throw CLI::ValidationError(
-        "--csv", "'" + *settings.csv_path + "': that is where --json writes to; expected another");
-  }
-  const tuning::Workload& workload = settings.workload.workload;
-  const double seconds = std::chrono::duration<double>(settings.measured).count();
-  if (workload.rate > 0 && workload.rate * seconds < static_cast<double>(workload.batch)) {
-    throw CLI::ValidationError(
-        "--rate", "at this rate not one call of --batch " + std::to_string(workload.batch) +
-                      " is due within --seconds " + format_duration(settings.measured) +
-                      "; expected at least " +
-                      std::to_string(static_cast<std::uint64_t>(
-                          static_cast<double>(workload.batch) / seconds + 1)));
-  }
+  settings.workload = workload_.checked(settings.buffer.seed);
+  settings.workload.workload.warm_up = warm_up_;
+  check_outputs({{"--sink", path_of(settings.workload.sink)},
+                 {"--json", settings.json_path},
+                 {"--csv", settings.csv_path}});
+  check_rate(settings.workload.workload, "--seconds", settings.measured);
   return settings;
 }
 

@@ -1,53 +1,27 @@
 #include "tools/databuffer/bench_report.hpp"
 
-#include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <nlohmann/json.hpp>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "tools/databuffer/quantities.hpp"
 #include "tools/databuffer/signals.hpp"
+#include "tools/databuffer/workload_text.hpp"
+#include "tools/tuning/text.hpp"
 
 namespace databuffer::tools {
 
 namespace {
 
 using Json = nlohmann::ordered_json;
+using tuning::bytes_text;
+using tuning::count_text;
+using tuning::fixed_text;
+using tuning::seconds_of;
+using tuning::seconds_text;
 using Fields = std::vector<std::pair<std::string, Json>>;
-
-std::string fixed(double value, int digits) {
-  std::array<char, 64> text{};
-  const int size = std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  return {text.data(), static_cast<std::size_t>(size)};
-}
-
-struct Scale {
-  double factor;
-  const char* unit;
-};
-
-// In the largest unit that leaves one or more, with three digits.
-std::string scaled(double value, std::span<const Scale> scales) {
-  constexpr double kTen = 9.995;  // what rounds to more digits than it shall have
-  constexpr double kHundred = 99.95;
-  const Scale* scale = &scales.back();
-  for (const Scale& each : scales) {
-    if (value >= each.factor * 0.9995) {
-      scale = &each;
-      break;
-    }
-  }
-  const double in_unit = value / scale->factor;
-  const bool is_whole = in_unit == std::floor(in_unit) && scale == &scales.back();
-  const int digits = is_whole || in_unit >= kHundred ? 0 : in_unit >= kTen ? 1 : 2;
-  return fixed(in_unit, digits) + scale->unit;
-}
 
 std::string grouped(std::uint64_t count) {
   std::string text = std::to_string(count);
@@ -60,41 +34,7 @@ std::string grouped(std::uint64_t count) {
 
 std::string share_text(double part, double whole) {
   constexpr double kPercent = 100;
-  return whole > 0 ? fixed(part / whole * kPercent, 1) + " %" : "-";
-}
-
-std::string payload_text(const tuning::Payload& payload) {
-  const bool is_string = payload.kind == tuning::Payload::Kind::kString;
-  return (is_string ? "string:" : "") + std::to_string(payload.bytes);
-}
-
-std::string sink_text(const SinkSpec& sink) {
-  switch (sink.kind) {
-    case SinkSpec::Kind::kSqlite:
-      return "sqlite:" + sink.path;
-    case SinkSpec::Kind::kFile:
-      return "file:" + sink.path;
-    case SinkSpec::Kind::kStdout:
-      return "stdout";
-    case SinkSpec::Kind::kNull:
-      break;
-  }
-  return "null";
-}
-
-std::string handler_text(const WorkloadSettings& settings) {
-  if (settings.sink.has_value()) return "sink " + sink_text(*settings.sink);
-  const tuning::SimulatedSinkSettings& handler = settings.handler;
-  std::string text = "handler ";
-  if (handler.fixed == Duration::zero() && handler.per_item == Duration::zero()) {
-    text += "does nothing";
-  } else {
-    text += handler.burns_cpu ? "computes " : "waits ";
-    text += format_duration(handler.fixed) + " + " + format_duration(handler.per_item) + "/item";
-    if (handler.jitter > 0) text += " +- " + share_text(handler.jitter, 1);
-  }
-  if (handler.failing_share > 0) text += ", fails " + share_text(handler.failing_share, 1);
-  return text;
+  return whole > 0 ? fixed_text(part / whole * kPercent, 1) + " %" : "-";
 }
 
 double flush_share(std::uint64_t part, const tuning::Measurement& measured) {
@@ -109,8 +49,6 @@ void add(Fields& fields, const std::string& prefix, const tuning::Percentiles& v
   fields.emplace_back(prefix + "_max_s", values.max);
 }
 
-double in_seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 void add_configuration(Fields& fields, const BenchSettings& settings) {
   const WorkloadSettings& workload = settings.workload;
   const Options& options = settings.buffer;
@@ -123,8 +61,8 @@ void add_configuration(Fields& fields, const BenchSettings& settings) {
   } else {
     fields.emplace_back("sink", nullptr);
   }
-  fields.emplace_back("handler_fixed_s", in_seconds(workload.handler.fixed));
-  fields.emplace_back("handler_per_item_s", in_seconds(workload.handler.per_item));
+  fields.emplace_back("handler_fixed_s", seconds_of(workload.handler.fixed));
+  fields.emplace_back("handler_per_item_s", seconds_of(workload.handler.per_item));
   fields.emplace_back("handler_jitter", workload.handler.jitter);
   fields.emplace_back("handler_burns_cpu", workload.handler.burns_cpu);
   fields.emplace_back("handler_failing_share", workload.handler.failing_share);
@@ -132,7 +70,7 @@ void add_configuration(Fields& fields, const BenchSettings& settings) {
   fields.emplace_back("max_size", options.max_size);
   fields.emplace_back("max_size_jitter", options.max_size_jitter);
   fields.emplace_back("capacity", options.effective_capacity());
-  fields.emplace_back("flush_interval_s", in_seconds(options.flush_interval));
+  fields.emplace_back("flush_interval_s", seconds_of(options.flush_interval));
   fields.emplace_back("overflow", to_string(options.overflow));
   fields.emplace_back("wait_strategy", to_string(options.wait_strategy));
 }
@@ -209,21 +147,15 @@ std::string line(std::string_view name, const std::string& text) {
 }
 
 std::string configuration_text(const BenchSettings& settings) {
-  const tuning::Workload& workload = settings.workload.workload;
   const Options& options = settings.buffer;
-  std::string inserts =
-      std::to_string(workload.producers) + (workload.producers == 1 ? " producer" : " producers") +
-      ", items of " + payload_text(settings.workload.payload) + " bytes, " +
-      (workload.batch == 1 ? std::string("one") : std::to_string(workload.batch)) + " a call, ";
-  inserts += workload.rate > 0 ? amount_text(workload.rate) + "/s" : "as fast as possible";
   std::string buffer = std::to_string(options.partitions) +
                        (options.partitions == 1 ? " partition" : " partitions") + ", max_size " +
                        std::to_string(options.max_size) + ", capacity " +
                        std::to_string(options.effective_capacity()) + ", wait " +
                        std::string(to_string(options.wait_strategy)) + ", when full " +
                        std::string(to_string(options.overflow));
-  return line("workload", inserts) + line("", handler_text(settings.workload)) +
-         line("buffer", buffer);
+  return line("workload", inserts_text(settings.workload)) +
+         line("", handler_text(settings.workload)) + line("buffer", buffer);
 }
 
 std::string items_text(const tuning::Measurement& measured) {
@@ -236,31 +168,13 @@ std::string items_text(const tuning::Measurement& measured) {
 }
 
 std::string batches_text(const tuning::Measurement& measured) {
-  return grouped(measured.batches) + " of " + fixed(measured.mean_batch, 1) +
+  return grouped(measured.batches) + " of " + fixed_text(measured.mean_batch, 1) +
          " items: " + share_text(flush_share(measured.size_flushes, measured), 1) + " by size, " +
          share_text(flush_share(measured.interval_flushes, measured), 1) + " by interval, " +
          share_text(flush_share(measured.other_flushes, measured), 1) + " otherwise";
 }
 
 }  // namespace
-
-std::string seconds_text(double seconds) {
-  constexpr std::array kScales{Scale{1, " s"}, Scale{1e-3, " ms"}, Scale{1e-6, " us"},
-                               Scale{1e-9, " ns"}};
-  // From whole nanoseconds, which a double in seconds holds only nearly.
-  return seconds < 0.9995e-6 ? fixed(seconds * 1e9, 0) + " ns" : scaled(seconds, kScales);
-}
-
-std::string amount_text(double amount) {
-  constexpr std::array kScales{Scale{1e9, " G"}, Scale{1e6, " M"}, Scale{1e3, " k"}, Scale{1, ""}};
-  return scaled(amount, kScales);
-}
-
-std::string bytes_text(double bytes) {
-  constexpr std::array kScales{Scale{1024.0 * 1024 * 1024, " GiB"}, Scale{1024.0 * 1024, " MiB"},
-                               Scale{1024, " KiB"}, Scale{1, " B"}};
-  return scaled(bytes, kScales);
-}
 
 std::string to_json(const BenchResult& result) {
   Json json = Json::object();
@@ -290,9 +204,9 @@ std::string to_text(const BenchResult& result) {
   const double consumer_seconds =
       measured.seconds * static_cast<double>(settings.buffer.partitions);
   std::string text = configuration_text(settings);
-  text += line("measured",
-               fixed(measured.seconds, 3) + " s" + (measured.is_cut_short ? ", ended early" : ""));
-  text += line("throughput", amount_text(measured.items_per_s) + " items/s");
+  text += line("measured", fixed_text(measured.seconds, 3) + " s" +
+                               (measured.is_cut_short ? ", ended early" : ""));
+  text += line("throughput", count_text(measured.items_per_s) + " items/s");
   text += line("items", items_text(measured));
   text += line("insert latency",
                percentiles_text(measured.insert_latency, true, measured.latency_step));
@@ -308,9 +222,10 @@ std::string to_text(const BenchResult& result) {
                               share_text(measured.handler_seconds, consumer_seconds) +
                               " of the consumers' time");
   text += line(
-      "CPU", seconds_text(measured.cpu_seconds) + ", " +
-                 (measured.seconds > 0 ? fixed(measured.cpu_seconds / measured.seconds, 2) : "-") +
-                 " cores");
+      "CPU",
+      seconds_text(measured.cpu_seconds) + ", " +
+          (measured.seconds > 0 ? fixed_text(measured.cpu_seconds / measured.seconds, 2) : "-") +
+          " cores");
   text += line("wake-ups", grouped(measured.wake_ups));
   text += line("peak memory", bytes_text(static_cast<double>(measured.peak_bytes)));
   return text;

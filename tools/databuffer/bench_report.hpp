@@ -23,13 +23,4 @@ struct BenchResult {
 /// A header and a line; the same names and values as in JSON.
 [[nodiscard]] std::string to_csv(const BenchResult& result);
 
-/// "1.25 us", "3.4 ms": three digits, and the unit that suits.
-[[nodiscard]] std::string seconds_text(double seconds);
-
-/// "12.3 M", "950": three digits, in thousands, millions, …
-[[nodiscard]] std::string amount_text(double amount);
-
-/// "12.3 MiB".
-[[nodiscard]] std::string bytes_text(double bytes);
-
 }  // namespace databuffer::tools

@@ -56,7 +56,8 @@ Summary Ingest::run() {
     const bool shares_terminal =
         settings_.sink.kind == SinkSpec::Kind::kStdout && ::isatty(STDOUT_FILENO) == 1;
     if (!settings_.is_quiet && !shares_terminal && Console::is_terminal()) {
-      bar.emplace(console_, [this] { return progress(); });
+      bar.emplace(console_,
+                  [this](std::size_t columns) { return progress_text(progress(), columns); });
     }
     wait_for_producers();
     close();

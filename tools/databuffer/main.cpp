@@ -1,11 +1,9 @@
 // The command `databuffer`. What its subcommands do is in the library databuffer_tools.
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <thread>
 
 #include "databuffer/version.hpp"
 #include "tools/databuffer/bench_cli.hpp"
@@ -50,7 +48,7 @@ int run(int argc, char** argv) {
   ingest.add_to(app);
   databuffer::tools::BenchCli bench;
   const CLI::App* const bench_command = bench.add_to(app);
-  databuffer::tools::TuneCli tune(std::max(std::thread::hardware_concurrency(), 1U));
+  databuffer::tools::TuneCli tune;
   const CLI::App* const tune_command = tune.add_to(app);
   try {
     app.parse(argc, argv);

@@ -11,43 +11,21 @@ namespace {
 
 constexpr const char* kGroup = "Buffer";
 
-template <class Enum>
-struct Choice {
-  std::string_view name;
-  Enum value;
-};
+constexpr std::array kOverflows{Overflow::kBlock, Overflow::kReject, Overflow::kDropNewest,
+                                Overflow::kDropOldest};
+constexpr std::array kWaitStrategies{WaitStrategy::kAdaptive, WaitStrategy::kSpin,
+                                     WaitStrategy::kYield, WaitStrategy::kPark};
 
-constexpr std::array kOverflows{
-    Choice<Overflow>{"block", Overflow::kBlock},
-    Choice<Overflow>{"reject", Overflow::kReject},
-    Choice<Overflow>{"drop-newest", Overflow::kDropNewest},
-    Choice<Overflow>{"drop-oldest", Overflow::kDropOldest},
-};
-
-constexpr std::array kWaitStrategies{
-    Choice<WaitStrategy>{"adaptive", WaitStrategy::kAdaptive},
-    Choice<WaitStrategy>{"spin", WaitStrategy::kSpin},
-    Choice<WaitStrategy>{"yield", WaitStrategy::kYield},
-    Choice<WaitStrategy>{"park", WaitStrategy::kPark},
-};
-
+// By the names that the library gives them.
 template <class Enum, std::size_t kCount>
-Enum parse_choice(std::string_view text, const std::array<Choice<Enum>, kCount>& choices) {
+Enum parse_choice(std::string_view text, const std::array<Enum, kCount>& choices) {
   std::string names;
-  for (const Choice<Enum>& choice : choices) {
-    if (choice.name == text) return choice.value;
-    if (!names.empty()) names += ", ";
-    names += choice.name;
+  for (const Enum choice : choices) {
+    if (to_string(choice) == text) return choice;
+    if (!names.empty()) names += choice == choices.back() ? " or " : ", ";
+    names += to_string(choice);
   }
-  throw BadQuantity("expected one of " + names);
-}
-
-template <class Enum, std::size_t kCount>
-std::string name_of(Enum value, const std::array<Choice<Enum>, kCount>& choices) {
-  const auto found =
-      std::find_if(choices.begin(), choices.end(),
-                   [value](const Choice<Enum>& choice) { return choice.value == value; });
-  return std::string(found->name);
+  throw BadQuantity("expected " + names);
 }
 
 // Whether the value makes sense is for Options::validate() to say.
@@ -64,6 +42,16 @@ std::size_t parse_count_within(const std::string& text, std::size_t min, std::si
   }
   return static_cast<std::size_t>(count);
 }
+
+Duration parse_duration_within(const std::string& text, Duration min, Duration max) {
+  const Duration duration = parse_duration(text);
+  if (duration < min || duration > max) {
+    throw BadQuantity("expected " + format_duration(min) + " to " + format_duration(max));
+  }
+  return duration;
+}
+
+WaitStrategy parse_wait(const std::string& text) { return parse_choice(text, kWaitStrategies); }
 
 std::string flag_of(const std::string& field) {
   if (field == "wait_strategy") return "--wait";
@@ -129,14 +117,12 @@ void BufferFlags::add_policies(CLI::App& app) {
       app, "--overflow", options_.overflow,
       [](const std::string& text) { return parse_choice(text, kOverflows); },
       "When full: block, reject, drop-newest or drop-oldest")
-      ->default_str(name_of(options_.overflow, kOverflows))
+      ->default_str(std::string(to_string(options_.overflow)))
       ->type_name("POLICY")
       ->group(kGroup);
-  add_parsed(
-      app, "--wait", options_.wait_strategy,
-      [](const std::string& text) { return parse_choice(text, kWaitStrategies); },
-      "How consumers wait: adaptive, spin, yield or park")
-      ->default_str(name_of(options_.wait_strategy, kWaitStrategies))
+  add_parsed(app, "--wait", options_.wait_strategy, parse_wait,
+             "How consumers wait: adaptive, spin, yield or park")
+      ->default_str(std::string(to_string(options_.wait_strategy)))
       ->type_name("STRATEGY")
       ->group(kGroup);
 }

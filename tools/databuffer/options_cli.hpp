@@ -30,6 +30,12 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& flag, Value& target, P
 [[nodiscard]] std::size_t parse_count_within(const std::string& text, std::size_t min,
                                              std::size_t max);
 
+/// "adaptive", "spin", "yield" or "park". Throws      BadQuantity, naming them.
+[[nodiscard]] WaitStrategy parse_wait(const std::string& text);
+
+/// parse_duration within [min, max]; the error names them.
+[[nodiscard]] Duration parse_duration_within(const std::string& text, Duration min, Duration max);
+
 /// Every option of a buffer that a command line can set, as flags: for each command that runs one.
 class BufferFlags {
  public:

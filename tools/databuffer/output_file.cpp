@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "tools/databuffer/console.hpp"
-#include "tools/databuffer/quantities.hpp"
 
 namespace databuffer::tools {
 
@@ -32,11 +31,6 @@ void OutputFile::write(std::string_view text) {
 
 void OutputFile::fail(const char* doing, int error) const {
   throw std::runtime_error(flag_ + " " + path_ + ": " + doing + ": " + error_text(error));
-}
-
-std::string parse_output_path(const std::string& text) {
-  if (text.empty()) throw BadQuantity("expected a path, or - for standard output");
-  return text;
 }
 
 }  // namespace databuffer::tools

@@ -26,8 +26,4 @@ class OutputFile {
   FileDescriptor file_;
 };
 
-/// The path behind a flag for an output.
-/// Throws      BadQuantity for an empty one.
-[[nodiscard]] std::string parse_output_path(const std::string& text);
-
 }  // namespace databuffer::tools

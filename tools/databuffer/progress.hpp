@@ -26,18 +26,26 @@ struct Progress {
 /// lines and lines/s where the end is not known.
 [[nodiscard]] std::string progress_text(const Progress& progress, std::size_t columns);
 
+/// "01:05", "2:00:00".
+[[nodiscard]] std::string time_text(double seconds);
+
+/// One line of at most `columns` characters: `share` in per cent, a bar where there is room for
+/// one, and `text`.
+[[nodiscard]] std::string share_line(double share, const std::string& text, std::size_t columns);
+
 /// Shows the progress on the console a few times a second, from its own thread, until destroyed.
 class ProgressBar {
  public:
-  ProgressBar(Console& console, std::function<Progress()> look);
+  /// `look` gives the line, of at most so many characters. Called from the bar's thread.
+  ProgressBar(Console& console, std::function<std::string(std::size_t columns)> look);
   ~ProgressBar();
   ProgressBar(const ProgressBar&) = delete;
   ProgressBar& operator=(const ProgressBar&) = delete;
 
  private:
   Console& console_;  // borrowed
-  std::function<Progress()> look_;
-  std::mutex mutex_;
+  std::function<std::string(std::size_t)> look_;
+  std::mutex mutex_;  // for ended_ alone: it is held while the console is written to
   std::condition_variable_any ended_;
   std::jthread thread_;
 };

@@ -1,12 +1,10 @@
 #include "tools/databuffer/space_cli.hpp"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "tools/databuffer/options_cli.hpp"
 #include "tools/databuffer/quantities.hpp"
-#include "tools/tuning/text.hpp"
 
 namespace databuffer::tools {
 
@@ -83,13 +81,8 @@ std::vector<tuning::CapacityRule> parse_capacities(const std::string& text) {
 std::vector<WaitStrategy> parse_waits(const std::string& text) {
   std::vector<WaitStrategy> waits;
   parse_list(text, "a list such as adaptive,park", [&](const std::string& part) {
-    for (const WaitStrategy wait : {WaitStrategy::kAdaptive, WaitStrategy::kSpin,
-                                    WaitStrategy::kYield, WaitStrategy::kPark}) {
-      if (tuning::wait_text(wait) != part) continue;
-      if (std::find(waits.begin(), waits.end(), wait) == waits.end()) waits.push_back(wait);
-      return;
-    }
-    throw BadQuantity("expected adaptive, spin, yield or park");
+    const WaitStrategy wait = parse_wait(part);
+    if (std::find(waits.begin(), waits.end(), wait) == waits.end()) waits.push_back(wait);
   });
   return waits;
 }

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 
-#include "tools/databuffer/output_file.hpp"
+#include "tools/databuffer/outputs_cli.hpp"
 #include "tools/databuffer/quantities.hpp"
 #include "tools/databuffer/space_cli.hpp"
+#include "tools/tuning/diagnosis.hpp"
 #include "tools/tuning/measure.hpp"
 
 namespace databuffer::tools {
@@ -21,13 +21,14 @@ constexpr const char* kDescription =
 constexpr const char* kFooter = R"(
 Every combination of --partitions, --max-size, --capacity and --wait is a candidate; so are the
 defaults of the library. LIST is values with commas between them; A..B is A, B, and every 1, 2 and
-5 x 10^n between them; a capacity such as 4x is four times the max-size. Combinations whose capacity
-is below their max-size are left out.
+5 x 10^n between them; a capacity such as 4x is four times the largest batch: the max-size and its
+jitter. Combinations whose capacity is below their largest batch are left out.
 
 The machine is taken to be noisy. Candidates run in rounds, all once in each, in shuffled order, and
 are compared within rounds only; who is clearly behind is dropped, who is left runs again. That takes
-70 % of --budget. In the rest the best, the runner-up and the defaults run side by side: how much
-the winner wins is what these runs say.
+70 % of --budget, and its best is the winner; the defaults, if they have 99 % of its score. In the
+rest the winner, the runner-up and the defaults run side by side: how much the winner wins is what
+these runs say.
 
 Objectives, of which a higher score is better:
   throughput   items/s that the handler takes
@@ -63,22 +64,13 @@ constexpr Duration kMaxBudget = 24h;
 Options tune_defaults() {
   Options options;
   options.name = "tuned";
+  options.close_timeout = 10s;  // for a handler that does not come back
   return options;
-}
-
-double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
-Duration parse_duration_within(const std::string& text, Duration min, Duration max) {
-  const Duration duration = parse_duration(text);
-  if (duration < min || duration > max) {
-    throw BadQuantity("expected " + format_duration(min) + " to " + format_duration(max));
-  }
-  return duration;
 }
 
 // As --max-p99: seconds.
 double parse_age(const std::string& text) {
-  return seconds_of(parse_duration_within(text, 1ns, kForever));
+  return tuning::seconds_of(parse_duration_within(text, 1ns, kForever));
 }
 
 double parse_memory(const std::string& text) {
@@ -99,10 +91,8 @@ std::string parse_file_path(const std::string& text) {
 
 }  // namespace
 
-TuneCli::TuneCli(std::size_t cores)
-    : space_(tuning::default_space(cores)), buffer_(tune_defaults()) {
-  settings_.cores = cores;
-}
+TuneCli::TuneCli()
+    : space_(tuning::default_space(tuning::core_count())), buffer_(tune_defaults()) {}
 
 CLI::App* TuneCli::add_to(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("tune", kDescription);
@@ -135,7 +125,7 @@ void TuneCli::add_space(CLI::App& command) {
       ->type_name("LIST")
       ->group(kSpaceGroup);
   add_parsed(command, "--capacity", space_.capacities, parse_capacities,
-             "Items that may wait in a partition; 4x: four times the max-size")
+             "Items that may wait in a partition; 4x: four times the largest batch")
       ->default_str("4x")
       ->type_name("LIST")
       ->group(kSpaceGroup);
@@ -147,38 +137,34 @@ void TuneCli::add_space(CLI::App& command) {
 }
 
 void TuneCli::add_search(CLI::App& command) {
-  add_parsed(command, "--objective", settings_.objective.goal, parse_goal,
+  add_parsed(command, "--objective", settings_.search.objective.goal, parse_goal,
              "What is to be good: throughput, latency, memory or balanced")
       ->default_str("throughput")
       ->type_name("GOAL");
-  add_parsed(command, "--max-p99", settings_.objective.max_p99, parse_age,
+  add_parsed(command, "--max-p99", settings_.search.objective.max_p99, parse_age,
              "The p99 of items' ages at the handler may not be above this")
       ->type_name("TIME");
-  add_parsed(command, "--max-memory", settings_.objective.max_memory, parse_memory,
+  add_parsed(command, "--max-memory", settings_.search.objective.max_memory, parse_memory,
              "Resident memory, beyond what the process had before, may not be above this")
       ->type_name("SIZE");
   add_parsed(
-      command, "--budget", settings_.budget,
+      command, "--budget", settings_.search.budget,
       [](const std::string& text) { return parse_duration_within(text, kMinRun, kMaxBudget); },
       "How long the search may take; at least a --run for each candidate, and three; at most 24h")
-      ->default_str(format_duration(settings_.budget))
+      ->default_str(format_duration(settings_.search.budget))
       ->type_name("TIME");
   add_parsed(
-      command, "--run", settings_.least_run,
+      command, "--run", settings_.search.least_run,
       [](const std::string& text) { return parse_duration_within(text, kMinRun, kMaxRun); },
       "The shortest run that says something of this sink; 10ms to 1h. Runs are longer where "
       "--budget allows it")
-      ->default_str(format_duration(settings_.least_run))
+      ->default_str(format_duration(settings_.search.least_run))
       ->type_name("TIME");
 }
 
 void TuneCli::add_outputs(CLI::App& command) {
-  add_parsed(command, "--json", settings_.json_path, parse_output_path,
-             "Write everything as one JSON object to FILE; - is standard output")
-      ->type_name("FILE");
-  add_parsed(command, "--csv", settings_.csv_path, parse_output_path,
-             "Write the candidates as CSV, with a header, to FILE; - is standard output")
-      ->type_name("FILE");
+  add_output(command, "--json", settings_.json_path, "Write everything as one JSON object");
+  add_output(command, "--csv", settings_.csv_path, "Write the candidates as CSV, with a header,");
   add_parsed(command, "--plot", settings_.plot_path, parse_plot_path,
              "Draw throughput and ages with gnuplot, to FILE.svg or FILE.png")
       ->type_name("FILE");
@@ -190,14 +176,16 @@ void TuneCli::add_outputs(CLI::App& command) {
 
 TuneSettings TuneCli::settings() const {
   TuneSettings settings = settings_;
-  settings.workload = workload_.checked();
   settings.base = buffer_.checked();
-  if (settings.base.seed != 0) {
-    settings.seed = settings.base.seed;
-    settings.workload.handler.seed = settings.base.seed;
-  }
+  settings.workload = workload_.checked(settings.base.seed);
+  if (settings.base.seed != 0) settings.search.seed = settings.base.seed;
   check_candidates(settings);
-  check_outputs(settings);
+  check_rate(settings.workload.workload, "--run", settings.search.least_run);
+  check_outputs({{"--sink", path_of(settings.workload.sink)},
+                 {"--json", settings.json_path},
+                 {"--csv", settings.csv_path},
+                 {"--plot", settings.plot_path},
+                 {"--report", settings.report_path}});
   if (settings.plot_path.has_value() && settings.plot_path->ends_with(".png")) {
     settings.plot_format = tuning::PlotFormat::kPng;
   }
@@ -205,11 +193,13 @@ TuneSettings TuneCli::settings() const {
 }
 
 void TuneCli::check_candidates(TuneSettings& settings) const {
+  tuning::Space space = space_;
+  space.max_size_jitter = settings.base.max_size_jitter;
+  const tuning::Candidate by_default = tuning::default_candidate(settings.base);
+  settings.search.by_default = by_default;
   try {
-    settings.candidates = tuning::candidates_of(space_, &settings.left_out);
-    std::vector<tuning::Candidate> all = settings.candidates;
-    all.push_back(tuning::default_candidate());
-    for (const tuning::Candidate& candidate : all) {
+    settings.candidates = tuning::candidates_of(space, &settings.left_out);
+    for (const tuning::Candidate& candidate : settings.candidates) {
       tuning::with_candidate(settings.base, candidate).validate();
     }
   } catch (const tuning::SpaceError& error) {
@@ -218,42 +208,16 @@ void TuneCli::check_candidates(TuneSettings& settings) const {
     throw CLI::ValidationError(flag_of(error.field()), error.what());
   }
   const bool has_default = std::find(settings.candidates.begin(), settings.candidates.end(),
-                                     tuning::default_candidate()) != settings.candidates.end();
+                                     by_default) != settings.candidates.end();
   const std::size_t count = settings.candidates.size() + (has_default ? 0 : 1);
-  const Duration least = tuning::least_budget(count, settings.least_run);
-  if (settings.budget < least) {
-    throw CLI::ValidationError(
-        "--budget", "'" + format_duration(settings.budget) + "': expected " +
-                        format_duration(least) + " to " + format_duration(kMaxBudget) +
-                        ": a --run of " + format_duration(settings.least_run) + " for each of " +
-                        std::to_string(count) + " candidates, and three more at the end");
-  }
-  const tuning::Workload& workload = settings.workload.workload;
-  const double seconds = seconds_of(settings.least_run);
-  if (workload.rate > 0 && workload.rate * seconds < static_cast<double>(workload.batch)) {
-    throw CLI::ValidationError(
-        "--run", "'" + format_duration(settings.least_run) + "': not one call of --batch " +
-                     std::to_string(workload.batch) +
-                     " is due within that at this --rate; expected at least " +
-                     format_duration(
-                         std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(
-                             static_cast<double>(workload.batch) / workload.rate))));
-  }
-}
-
-void TuneCli::check_outputs(const TuneSettings& settings) const {
-  std::map<std::string, std::string> flags;  // by path
-  const auto check = [&flags](const char* flag, const std::optional<std::string>& path) {
-    if (!path.has_value()) return;
-    const auto [earlier, is_new] = flags.emplace(*path, flag);
-    if (is_new) return;
-    throw CLI::ValidationError(
-        flag, "'" + *path + "': that is where " + earlier->second + " writes to; expected another");
-  };
-  check("--json", settings.json_path);
-  check("--csv", settings.csv_path);
-  check("--plot", settings.plot_path);
-  check("--report", settings.report_path);
+  const Duration least = tuning::least_budget(count, settings.search.least_run);
+  if (settings.search.budget >= least) return;
+  throw CLI::ValidationError("--budget", "'" + format_duration(settings.search.budget) +
+                                             "': expected " + format_duration(least) + " to " +
+                                             format_duration(kMaxBudget) + ": a --run of " +
+                                             format_duration(settings.search.least_run) +
+                                             " for each of " + std::to_string(count) +
+                                             " candidates, and three more at the end");
 }
 
 }  // namespace databuffer::tools

@@ -20,12 +20,8 @@ struct TuneSettings {
   WorkloadSettings workload;
   Options base;  ///< What every candidate has in common.
   std::vector<tuning::Candidate> candidates;
-  std::size_t left_out = 0;  ///< Combinations whose capacity is below their max_size.
-  tuning::Objective objective;
-  Duration budget = std::chrono::seconds{60};
-  Duration least_run = std::chrono::milliseconds{100};
-  std::uint64_t seed = 1;
-  std::size_t cores = 1;
+  std::size_t left_out = 0;  ///< Combinations whose capacity is below their largest batch.
+  tuning::SearchSettings search;
   std::optional<std::string> json_path;  ///< "-" is standard output; so is the next.
   std::optional<std::string> csv_path;
   std::optional<std::string> plot_path;
@@ -37,8 +33,7 @@ struct TuneSettings {
 /// The arguments of `databuffer tune`.
 class TuneCli {
  public:
-  /// `cores`: of the machine, for the space that is searched by default.
-  explicit TuneCli(std::size_t cores);
+  TuneCli();
   TuneCli(const TuneCli&) = delete;
   TuneCli& operator=(const TuneCli&) = delete;
 
@@ -54,7 +49,6 @@ class TuneCli {
   void add_search(CLI::App& command);
   void add_outputs(CLI::App& command);
   void check_candidates(TuneSettings& settings) const;
-  void check_outputs(const TuneSettings& settings) const;
 
   TuneSettings settings_;
   tuning::Space space_;

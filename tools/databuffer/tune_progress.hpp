@@ -1,13 +1,12 @@
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <thread>
 
+#include "databuffer/clock.hpp"
 #include "tools/databuffer/console.hpp"
+#include "tools/databuffer/progress.hpp"
 #include "tools/tuning/search.hpp"
 
 namespace databuffer::tools {
@@ -17,27 +16,24 @@ namespace databuffer::tools {
 [[nodiscard]] std::string tune_progress_text(const tuning::SearchProgress& progress,
                                              Duration elapsed, std::size_t columns);
 
-/// Shows a search's progress on the console a few times a second, from its own thread, until
-/// destroyed.
+/// Shows a search's progress on the console until destroyed.
 class TuneProgress {
  public:
   TuneProgress(Console& console, Duration budget);
-  ~TuneProgress();
   TuneProgress(const TuneProgress&) = delete;
   TuneProgress& operator=(const TuneProgress&) = delete;
 
-  /// For SearchSettings::on_progress.
+  /// For SearchSettings::on_progress. Never waits for the terminal, which may stand still (Ctrl-S):
+  /// the search goes on.
   void note(const tuning::SearchProgress& progress);
 
  private:
-  void show();
+  [[nodiscard]] std::string line(std::size_t columns);
 
-  Console& console_;  // borrowed
   const TimePoint started_ = steady_clock().now();
   std::mutex mutex_;
   tuning::SearchProgress progress_;  // guarded by mutex_
-  std::condition_variable_any ended_;
-  std::jthread thread_;
+  ProgressBar bar_;                  // last: its thread uses the others
 };
 
 }  // namespace databuffer::tools

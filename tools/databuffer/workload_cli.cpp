@@ -8,6 +8,7 @@
 
 #include "tools/databuffer/options_cli.hpp"
 #include "tools/databuffer/quantities.hpp"
+#include "tools/tuning/measurement.hpp"
 
 namespace databuffer::tools {
 
@@ -48,13 +49,26 @@ tuning::Payload parse_payload(const std::string& text) {
   return payload;
 }
 
-Duration parse_duration_up_to(const std::string& text, Duration max) {
-  const Duration duration = parse_duration(text);
-  if (duration > max) throw BadQuantity("expected 0s to " + format_duration(max));
-  return duration;
+}  // namespace
+
+void check_rate(const tuning::Workload& workload, const std::string& flag, Duration length) {
+  const double seconds = tuning::seconds_of(length);
+  const auto batch = static_cast<double>(workload.batch);
+  if (workload.rate <= 0 || workload.rate * seconds >= batch) return;
+  const auto least_rate = static_cast<std::uint64_t>(batch / seconds + 1);
+  const auto least_length = std::chrono::ceil<std::chrono::milliseconds>(
+      std::chrono::duration<double>(batch / workload.rate));
+  throw CLI::ValidationError(
+      "--rate", "at this rate not one call of --batch " + std::to_string(workload.batch) +
+                    " is due within " + flag + " " + format_duration(length) +
+                    "; expected at least " + std::to_string(least_rate) + ", or " + flag + " " +
+                    format_duration(least_length) + " or more");
 }
 
-}  // namespace
+std::optional<std::string> path_of(const std::optional<SinkSpec>& sink) {
+  if (!sink.has_value() || sink->path.empty()) return std::nullopt;
+  return sink->path;
+}
 
 double parse_percent(const std::string& text) {
   constexpr const char* kForm = "expected a percentage from 0% to 100%, such as 10% or 0.5%";
@@ -79,14 +93,11 @@ Duration parse_seconds_within(const std::string& text, Duration min, Duration ma
   const bool is_number =
       !text.empty() &&
       (text.back() == '.' || std::isdigit(static_cast<unsigned char>(text.back())) != 0);
-  Duration duration{};
   try {
-    duration = parse_duration(is_number ? text + "s" : text);
+    return parse_duration_within(is_number ? text + "s" : text, min, max);
   } catch (const BadQuantity&) {
     throw BadQuantity(range);
   }
-  if (duration < min || duration > max) throw BadQuantity(range);
-  return duration;
 }
 
 void WorkloadFlags::add_to(CLI::App& app) {
@@ -133,14 +144,14 @@ void WorkloadFlags::add_handler(CLI::App& app) {
   tuning::SimulatedSinkSettings& handler = settings_.handler;
   add_parsed(
       app, "--handler-fixed", handler.fixed,
-      [](const std::string& text) { return parse_duration_up_to(text, kMaxFixed); },
+      [](const std::string& text) { return parse_duration_within(text, 0s, kMaxFixed); },
       "What the simulated handler takes for a batch; 0s to 1h")
       ->default_str(format_duration(handler.fixed))
       ->type_name("TIME")
       ->group(kHandlerGroup);
   add_parsed(
       app, "--handler-per-item", handler.per_item,
-      [](const std::string& text) { return parse_duration_up_to(text, kMaxPerItem); },
+      [](const std::string& text) { return parse_duration_within(text, 0s, kMaxPerItem); },
       "... and for each item in it; 0s to 1s")
       ->default_str(format_duration(handler.per_item))
       ->type_name("TIME")
@@ -182,7 +193,7 @@ void WorkloadFlags::add_sink(CLI::App& app) {
       ->group(kHandlerGroup);
 }
 
-WorkloadSettings WorkloadFlags::checked() const {
+WorkloadSettings WorkloadFlags::checked(std::uint64_t seed) const {
   const auto is_given = [this](const char* flag) { return app_->count(flag) > 0; };
   for (const char* const flag : kHandlerFlags) {
     if (settings_.sink.has_value() && is_given(flag)) {
@@ -196,7 +207,9 @@ WorkloadSettings WorkloadFlags::checked() const {
     throw CLI::ValidationError("--busy-timeout",
                                "it is for --sink sqlite:PATH, which is not given");
   }
-  return settings_;
+  WorkloadSettings settings = settings_;
+  if (seed != 0) settings.handler.seed = seed;
+  return settings;
 }
 
 }  // namespace databuffer::tools

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -29,9 +30,9 @@ class WorkloadFlags {
   /// The flags write to this object while `app` parses.
   void add_to(CLI::App& app);
 
-  /// What was asked for, once parsed.
-  /// Throws      CLI::ValidationError for what does not go together.
-  [[nodiscard]] WorkloadSettings checked() const;
+  /// What was asked for, once parsed. `seed`, the buffer's --seed, also seeds the simulated
+  /// handler, unless it is 0. Throws      CLI::ValidationError for what does not go together.
+  [[nodiscard]] WorkloadSettings checked(std::uint64_t seed) const;
 
  private:
   void add_producers(CLI::App& app);
@@ -41,6 +42,13 @@ class WorkloadFlags {
   WorkloadSettings settings_;
   const CLI::App* app_ = nullptr;  // borrowed: what was typed
 };
+
+/// Refuses a --rate at which no call is due within `length`, which `flag` sets: such a run says
+/// nothing. Throws      CLI::ValidationError that names both.
+void check_rate(const tuning::Workload& workload, const std::string& flag, Duration length);
+
+/// The file that a sink writes to, if any: for check_outputs().
+[[nodiscard]] std::optional<std::string> path_of(const std::optional<SinkSpec>& sink);
 
 /// A share in percent: "20%" or "0.5%" is 0.2 or 0.005; the sign may be left out. 0 to 100.
 /// Throws      BadQuantity.

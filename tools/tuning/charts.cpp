@@ -1,7 +1,6 @@
 #include "tools/tuning/charts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <vector>
@@ -73,11 +72,6 @@ struct Frame {
     return kBottom - (kBottom - kTop) * share;
   }
 };
-
-// The points of candidates without an age (nothing was flushed) are left out.
-bool has_point(const Entry& entry) {
-  return entry.measured.age.p99 > 0 && entry.measured.items_per_s > 0;
-}
 
 Frame frame_of(const SearchResult& result) {
   Frame frame;

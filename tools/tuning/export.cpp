@@ -1,10 +1,7 @@
 #include "tools/tuning/export.hpp"
 
-#include <array>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
-#include <utility>
 #include <vector>
 
 #include "tools/tuning/recommendation.hpp"
@@ -19,13 +16,11 @@ using Json = nlohmann::ordered_json;
 
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-double seconds_of(Duration duration) { return std::chrono::duration<double>(duration).count(); }
-
 Json json_of(const Candidate& candidate) {
   return {{"partitions", candidate.partitions},
           {"max_size", candidate.max_size},
           {"capacity", candidate.capacity},
-          {"wait", wait_text(candidate.wait)}};
+          {"wait", to_string(candidate.wait)}};
 }
 
 Json json_of(const Percentiles& percentiles) {
@@ -123,6 +118,7 @@ std::string to_json(const Findings& findings) {
                    {"blocked_share", number(diagnosis.blocked_share)},
                    {"handler_share", number(diagnosis.handler_share)},
                    {"cpu_share", number(diagnosis.cpu_share)},
+                   {"dropped_share", number(diagnosis.dropped_share)},
                    {"why", diagnosis.why}};
   json["warnings"] = warnings(findings);
   json["candidates"] = Json::array();
@@ -141,7 +137,7 @@ std::string to_csv(const SearchResult& result) {
     const std::vector<std::string> fields{std::to_string(entry.candidate.partitions),
                                           std::to_string(entry.candidate.max_size),
                                           std::to_string(entry.candidate.capacity),
-                                          wait_text(entry.candidate.wait),
+                                          std::string(to_string(entry.candidate.wait)),
                                           entry.is_default ? "1" : "0",
                                           std::string(to_string(entry.fate)),
                                           std::to_string(entry.runs),

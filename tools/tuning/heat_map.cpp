@@ -39,4 +39,8 @@ HeatMap heat_map_of(const SearchResult& result) {
   return map;
 }
 
+bool has_point(const Entry& entry) {
+  return entry.measured.age.p99 > 0 && entry.measured.items_per_s > 0;
+}
+
 }  // namespace databuffer::tuning

@@ -19,4 +19,8 @@ struct HeatMap {
 
 [[nodiscard]] HeatMap heat_map_of(const SearchResult& result);
 
+/// Whether it has a place in a chart of ages against throughputs, which has a logarithmic axis: not
+/// where nothing was flushed.
+[[nodiscard]] bool has_point(const Entry& entry);
+
 }  // namespace databuffer::tuning

@@ -62,9 +62,4 @@ class Histogram {
   std::uint64_t max_ = 0;
 };
 
-/// In seconds.
-[[nodiscard]] inline double seconds_of(Duration duration) noexcept {
-  return std::chrono::duration<double>(duration).count();
-}
-
 }  // namespace databuffer::tuning

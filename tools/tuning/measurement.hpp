@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -8,6 +9,10 @@
 #include "databuffer/options.hpp"
 
 namespace databuffer::tuning {
+
+[[nodiscard]] inline double seconds_of(Duration duration) noexcept {
+  return std::chrono::duration<double>(duration).count();
+}
 
 /// Of one distribution of durations, in seconds.
 struct Percentiles {

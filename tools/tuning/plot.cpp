@@ -8,10 +8,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
+#include <span>
 #include <string_view>
-#include <system_error>
 
 #include "tools/tuning/heat_map.hpp"
 #include "tools/tuning/text.hpp"
@@ -103,24 +102,16 @@ std::string cells_block(const SearchResult& result, const HeatMap& map) {
   return text + "END\n";
 }
 
-// Throughput and age of each candidate; a block for all, one for the winner, one for the default.
-std::string points_block(const SearchResult& result) {
-  const auto point = [](double speed, double age) {
-    return number(speed / 1e6) + " " + number(age * 1e3) + "\n";
-  };
-  std::string all = "$all << END\n";
-  for (const Entry& entry : result.entries) {
-    all += std::to_string(entry.candidate.partitions) + " " +
-           point(entry.measured.items_per_s, entry.measured.age.p99);
+// A block of data: partitions, throughput and age of each of these that has a point.
+std::string points_block(const std::string& name, std::span<const Entry> entries) {
+  std::string text = "$" + name + " << END\n";
+  for (const Entry& entry : entries) {
+    if (!has_point(entry)) continue;
+    text += std::to_string(entry.candidate.partitions) + " " +
+            number(entry.measured.items_per_s / 1e6) + " " + number(entry.measured.age.p99 * 1e3) +
+            "\n";
   }
-  const auto one = [&point](const Entry& entry) {
-    return point(entry.measured.items_per_s, entry.measured.age.p99);
-  };
-  std::string text = all + "END\n$winner << END\n" + one(result.winner()) + "END\n";
-  if (result.default_entry.has_value()) {
-    text += "$default << END\n" + one(result.entries[*result.default_entry]) + "END\n";
-  }
-  return text;
+  return text + "END\n";
 }
 
 std::string tics(const std::vector<std::size_t>& values) {
@@ -174,21 +165,21 @@ std::string heat_map_commands(const Findings& findings) {
 
 std::string scatter_commands(const Findings& findings) {
   const SearchResult& result = findings.result;
-  bool has_ages = true;
   double fastest = 0;
   for (const Entry& entry : result.entries) {
-    has_ages = has_ages && entry.measured.age.p99 > 0;
-    fastest = std::max(fastest, entry.measured.items_per_s / 1e6);
+    if (has_point(entry)) fastest = std::max(fastest, entry.measured.items_per_s / 1e6);
   }
-  std::string text = points_block(result);
+  const bool has_points = fastest > 0;
+  std::string text = points_block("all", result.entries);
   text += "set title 'Age of items at the handler, p99, against throughput'\n";
   text += "set xlabel 'throughput, million items/s'\nset ylabel 'age p99, ms'\n";
   text += "set xtics auto\nset ytics auto\n";
-  text += "set xrange [0:" + number(fastest > 0 ? fastest * 1.08 : 1) + "]\n";
-  text += has_ages ? "set yrange [*:*]\n" : "set yrange [0:1]\n";
+  text += "set xrange [0:" + number(has_points ? fastest * 1.08 : 1) + "]\n";
+  text += has_points ? "set yrange [*:*]\n" : "set yrange [0:1]\n";
   text += "set tics scale 0.5\nset grid linecolor rgb '#dddddd'\n";
   text += "set bmargin 6.5\nset key outside bottom center horizontal\n";
-  if (has_ages) text += "set logscale y\n";
+  if (!has_points) return text + "plot 1/0 notitle\n";  // the axes
+  text += "set logscale y\n";
   std::string plots;
   constexpr std::array kColours{"#7aa6d6", "#e59f3c", "#58a55c", "#a05fb4",
                                 "#c0504d", "#3aa6a6", "#8a8a8a", "#b59b00"};
@@ -201,13 +192,16 @@ std::string scatter_commands(const Findings& findings) {
              kColours[row % kColours.size()] + "' title '" + count +
              (map.partitions[row] == 1 ? " partition'" : " partitions'");
   }
-  plots +=
-      ", $winner with points pointtype 6 pointsize 2.2 linewidth 2.5 linecolor rgb '#d02020' "
-      "title 'winner'";
-  if (result.default_entry.has_value()) {
+  const auto mark = [&](std::size_t index, const std::string& name, const std::string& look) {
+    const Entry& entry = result.entries[index];
+    if (!has_point(entry)) return;  // gnuplot does not like a block without data
+    text += points_block(name, {&entry, 1});
     plots +=
-        ", $default with points pointtype 4 pointsize 2.2 linewidth 2 linecolor rgb '#333333' "
-        "title 'default'";
+        ", $" + name + " using 2:3 with points pointsize 2.2 " + look + " title '" + name + "'";
+  };
+  mark(0, "winner", "pointtype 6 linewidth 2.5 linecolor rgb '#d02020'");
+  if (result.default_entry.has_value()) {
+    mark(*result.default_entry, "default", "pointtype 4 linewidth 2 linecolor rgb '#333333'");
   }
   return text + plots + "\n";
 }

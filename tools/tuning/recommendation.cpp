@@ -1,9 +1,9 @@
 #include "tools/tuning/recommendation.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <string_view>
-#include <utility>
 
 #include "tools/tuning/text.hpp"
 
@@ -59,6 +59,48 @@ std::string_view overflow_cpp(Overflow overflow) {
   return "?";
 }
 
+std::string_view overdue_cpp(OnOverdue action) {
+  return action == OnOverdue::kReplace ? "kReplace" : "kReport";
+}
+
+// A field of an initialiser for each value that is not the usual one, in the order of the fields:
+// C++ demands it.
+class Fields {
+ public:
+  explicit Fields(std::string indent) : indent_(std::move(indent)) {}
+
+  void add(const char* field, const std::string& value) {
+    text_ += indent_ + "." + field + " = " + value + ",\n";
+  }
+  void add_count(const char* field, std::uint64_t value, std::uint64_t usual) {
+    if (value != usual) add(field, std::to_string(value));
+  }
+  void add_time(const char* field, Duration value, Duration usual) {
+    if (value != usual) add(field, duration_cpp(value));
+  }
+  void add_flag(const char* field, bool value, bool usual) {
+    if (value != usual) add(field, value ? "true" : "false");
+  }
+
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
+  const std::string indent_;
+  std::string text_;
+};
+
+std::string retry_cpp(const Retry& retry) {
+  const Retry usual;
+  Fields fields("        ");
+  fields.add_count("attempts", retry.attempts, usual.attempts);
+  fields.add_time("initial_backoff", retry.initial_backoff, usual.initial_backoff);
+  fields.add_time("max_backoff", retry.max_backoff, usual.max_backoff);
+  fields.add_time("total_time", retry.total_time, usual.total_time);
+  fields.add_flag("on_exception", retry.on_exception, usual.on_exception);
+  fields.add_flag("isolate", retry.isolate, usual.isolate);
+  return fields.text().empty() ? std::string() : "{\n" + fields.text() + "    }";
+}
+
 std::string_view wait_cpp(WaitStrategy wait) {
   switch (wait) {
     case WaitStrategy::kAdaptive:
@@ -96,72 +138,95 @@ std::string amount(const Interval& ratio, const std::string& other) {
          gain_text(ratio.low) + " … " + gain_text(ratio.high) + ")";
 }
 
+bool has_flushed(const Entry& entry) { return entry.measured.flushed > 0; }
+
+// Why the defaults win.
+std::string default_text(const SearchResult& result) {
+  constexpr double kBetter = 1.01;
+  const Entry& winner = result.winner();
+  if (!has_flushed(winner)) return "The defaults are kept: nothing was flushed.";
+  if (winner.excess > 1) return "The defaults are it: they are the nearest to the limits.";
+  const bool is_any_better = std::any_of(
+      result.entries.begin() + 1, result.entries.end(),
+      [](const Entry& entry) { return entry.excess > 1 && entry.score.median >= kBetter; });
+  if (is_any_better) {
+    return "The defaults are it: what has a higher score is over the limits asked for.";
+  }
+  return "The defaults are it: nothing that was tried is better by 1 % or more.";
+}
+
 }  // namespace
 
 std::string cpp_text(const Options& base, const Candidate& candidate) {
   const Options usual;
-  std::string text = "const databuffer::Options options{\n";
-  const auto line = [&text](const char* field, const std::string& value) {
-    text += std::string("    .") + field + " = " + value + ",\n";
-  };
-  // In the order of the fields: C++ demands it.
-  line("name", quoted(base.name));
-  line("partitions", std::to_string(candidate.partitions));
-  line("max_size", std::to_string(candidate.max_size));
-  if (base.max_size_jitter != usual.max_size_jitter) {
-    line("max_size_jitter", std::to_string(base.max_size_jitter));
+  Fields fields("    ");
+  fields.add("name", quoted(base.name));
+  fields.add("partitions", std::to_string(candidate.partitions));
+  fields.add("max_size", std::to_string(candidate.max_size));
+  fields.add_count("max_size_jitter", base.max_size_jitter, usual.max_size_jitter);
+  fields.add_time("flush_interval", base.flush_interval, usual.flush_interval);
+  fields.add_time("flush_jitter", base.flush_jitter, usual.flush_jitter);
+  fields.add_time("flush_timeout", base.flush_timeout, usual.flush_timeout);
+  fields.add("capacity", std::to_string(candidate.capacity));
+  fields.add_count("max_bytes", base.max_bytes, usual.max_bytes);
+  fields.add_count("capacity_bytes", base.capacity_bytes, usual.capacity_bytes);
+  if (const std::string retry = retry_cpp(base.retry); !retry.empty()) fields.add("retry", retry);
+  if (base.on_overdue != usual.on_overdue) {
+    fields.add("on_overdue", "databuffer::OnOverdue::" + std::string(overdue_cpp(base.on_overdue)));
   }
-  const auto time = [&](const char* field, Duration Options::*member) {
-    if (base.*member != usual.*member) line(field, duration_cpp(base.*member));
-  };
-  time("flush_interval", &Options::flush_interval);
-  time("flush_jitter", &Options::flush_jitter);
-  time("flush_timeout", &Options::flush_timeout);
-  line("capacity", std::to_string(candidate.capacity));
+  fields.add_count("max_abandoned", base.max_abandoned, usual.max_abandoned);
+  fields.add_flag("auto_shrink", base.auto_shrink, usual.auto_shrink);
   if (base.overflow != usual.overflow) {
-    line("overflow", "databuffer::Overflow::" + std::string(overflow_cpp(base.overflow)));
+    fields.add("overflow", "databuffer::Overflow::" + std::string(overflow_cpp(base.overflow)));
   }
-  time("insert_timeout", &Options::insert_timeout);
-  time("close_timeout", &Options::close_timeout);
-  line("wait_strategy", "databuffer::WaitStrategy::" + std::string(wait_cpp(candidate.wait)));
-  if (base.seed != usual.seed) line("seed", std::to_string(base.seed) + "U");
-  return text + "};\n";
+  fields.add_time("insert_timeout", base.insert_timeout, usual.insert_timeout);
+  fields.add_time("close_timeout", base.close_timeout, usual.close_timeout);
+  fields.add("wait_strategy", "databuffer::WaitStrategy::" + std::string(wait_cpp(candidate.wait)));
+  if (base.seed != usual.seed) fields.add("seed", std::to_string(base.seed) + "U");
+  return "const databuffer::Options options{\n" + fields.text() + "};\n";
 }
 
 std::string flags_text(const Candidate& candidate) {
   return "--partitions " + std::to_string(candidate.partitions) + " --max-size " +
          std::to_string(candidate.max_size) + " --capacity " + std::to_string(candidate.capacity) +
-         " --wait " + wait_text(candidate.wait);
+         " --wait " + std::string(to_string(candidate.wait));
 }
 
 std::string win_text(const SearchResult& result) {
-  if (result.is_winner_default()) {
-    return "The defaults are it: nothing that was tried is better by 1 % or more.";
-  }
+  if (result.is_winner_default()) return default_text(result);
   const Comparison& over = result.over_default;
   if (over.rounds == 0) {
     return "It was not compared with the defaults at the end: there was no time left.";
   }
-  if (over.is_clear()) {
-    return amount(over.ratio, "the defaults") + ": " + sureness(over) + ".";
+  const std::string how_much = amount(over.ratio, "the defaults");
+  const Entry& other = result.entries[*result.default_entry];
+  if (over.is_clear()) return how_much + ": " + sureness(over) + ".";
+  if (other.excess > 1 && !(result.winner().excess > 1)) {
+    return how_much + (has_flushed(other) ? ", but they are over the limits asked for."
+                                          : ", but they flushed nothing.");
   }
-  if (!over.ratio.is_range && over.ratio.high < 1) {
-    return amount(over.ratio, "the defaults") + ", but they are over the limits asked for.";
+  if (over.is_clearly_worse()) {
+    return "It led the race by luck: the runs at the end say otherwise. " + how_much +
+           ": keep the defaults.";
   }
-  return "No clear difference from the defaults. " + amount(over.ratio, "the defaults") + ": " +
-         sureness(over) + ".";
+  return "No clear difference from the defaults. " + how_much + ": " + sureness(over) + ".";
 }
 
 std::string runner_up_text(const SearchResult& result) {
   const Comparison& over = result.over_runner_up;
   if (!result.runner_up.has_value() || over.rounds == 0) return {};
   const Entry& other = result.entries[*result.runner_up];
-  const std::string against = "the runner-up, " + candidate_text(other.candidate) + ",";
-  if (over.is_clear()) {
-    return amount(over.ratio, against) + ": " + sureness(over) + ".";
+  const std::string how_much =
+      amount(over.ratio, "the runner-up, " + candidate_text(other.candidate) + ",");
+  if (over.is_clear()) return how_much + ": " + sureness(over) + ".";
+  if (other.excess > 1 && !(result.winner().excess > 1)) {
+    return how_much + (has_flushed(other) ? ", but that is over the limits asked for."
+                                          : ", but that flushed nothing.");
   }
-  return "No clear difference from the runner-up: take either. " + amount(over.ratio, against) +
-         ".";
+  if (over.is_clearly_worse()) {
+    return "The runs at the end prefer the runner-up. " + how_much + ": take that one.";
+  }
+  return "No clear difference from the runner-up: take either. " + how_much + ".";
 }
 
 }  // namespace databuffer::tuning

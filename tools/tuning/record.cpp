@@ -34,6 +34,11 @@ void ProducerLog::add_to(Measurement& measurement, Histogram& latencies,
   measurement.overdue += overdue_;
 }
 
+void BatchLog::begin(TimePoint start) {
+  const std::lock_guard lock(mutex_);
+  last_end_ = start;
+}
+
 // What was flushed is spread evenly over the time since the partition's last call ended: so a batch
 // across the beginning or the end of the window counts in part. Counting whole batches instead, a
 // short window with few large batches would be off by one batch for each partition.
@@ -77,12 +82,12 @@ void BatchLog::add_to(Measurement& measurement, double& flushed, std::uint64_t& 
   ages.add(ages_);
 }
 
-Record::Record(std::size_t producers, std::size_t partitions) : start_(steady_clock().now()) {
+Record::Record(std::size_t producers, std::size_t partitions) {
   for (std::size_t index = 0; index < producers; ++index) {
     producers_.push_back(std::make_unique<ProducerLog>());
   }
   for (std::size_t index = 0; index < partitions; ++index) {
-    partitions_.push_back(std::make_unique<BatchLog>(start_));
+    partitions_.push_back(std::make_unique<BatchLog>());
   }
 }
 
@@ -91,14 +96,19 @@ Window Record::window() const noexcept {
   return {begin_.load(std::memory_order_acquire), end_.load(std::memory_order_acquire)};
 }
 
+void Record::begin(TimePoint now) {
+  start_ = now;
+  for (const auto& log : partitions_) log->begin(now);
+}
+
 void Record::begin_measuring(TimePoint now) noexcept {
-  begin_.store(now, std::memory_order_release);  // pairs with window()
-  phase_.store(Phase::kMeasured, std::memory_order_release);
+  begin_.store(now, std::memory_order_release);               // pairs with window()
+  phase_.store(Phase::kMeasured, std::memory_order_release);  // pairs with phase()
 }
 
 void Record::end_measuring(TimePoint now) noexcept {
-  end_.store(now, std::memory_order_release);  // pairs with window()
-  phase_.store(Phase::kOver, std::memory_order_release);
+  end_.store(now, std::memory_order_release);             // pairs with window()
+  phase_.store(Phase::kOver, std::memory_order_release);  // pairs with phase()
 }
 
 void Record::listen(const std::shared_ptr<Record>& record, Telemetry telemetry, bool needs_ages) {

@@ -67,7 +67,10 @@ class ProducerLog {
 /// were stuck and are replaced: hence the mutex.
 class BatchLog {
  public:
-  explicit BatchLog(TimePoint start) noexcept : last_end_(start) {}
+  explicit BatchLog(TimePoint start = {}) noexcept : last_end_(start) {}
+
+  /// The run begins: what is flushed from now on counts.
+  void begin(TimePoint start);
 
   void record_age(Duration age, std::uint64_t items) {
     const std::lock_guard lock(mutex_);
@@ -107,12 +110,16 @@ class Record {
   Record(const Record&) = delete;
   Record& operator=(const Record&) = delete;
 
-  // relaxed: producers may learn a little late that the phase has changed. Window and samples are
-  // behind locks, or read when the threads have ended.
-  [[nodiscard]] Phase phase() const noexcept { return phase_.load(std::memory_order_relaxed); }
+  // acquire: pairs with begin_measuring() and end_measuring(). Whoever sees the new phase also sees
+  // the window's edge that goes with it; else a producer could leave its loop because the run is
+  // over and count what was overdue up to a window that never ends.
+  [[nodiscard]] Phase phase() const noexcept { return phase_.load(std::memory_order_acquire); }
   [[nodiscard]] TimePoint start() const noexcept { return start_; }
   [[nodiscard]] Window window() const noexcept;
 
+  /// The run begins, with its warm-up. Before producers are started: what was done until then is
+  /// not their time.
+  void begin(TimePoint now);
   void begin_measuring(TimePoint now) noexcept;
   void end_measuring(TimePoint now) noexcept;
 
@@ -138,7 +145,7 @@ class Record {
   void add_to(Measurement& measurement);
 
  private:
-  const TimePoint start_;
+  TimePoint start_{};  // written by the conductor before it starts the producers, who read it
   std::vector<std::unique_ptr<ProducerLog>> producers_;
   std::vector<std::unique_ptr<BatchLog>> partitions_;
 

@@ -159,10 +159,10 @@ std::string limits(const Findings& findings) {
 }
 
 std::string legend(const SearchResult& result) {
-  const auto item = [](const std::string& mark, const std::string& name) {
+  const auto item = [](const std::string& mark, const std::string& name, bool is_ring = false) {
     return "<li><svg viewBox=\"0 0 14 14\" aria-hidden=\"true\"><circle cx=\"7\" cy=\"7\" r=\"5\" "
            "class=\"point " +
-           mark + "\"/></svg>" + escaped(name) + "</li>\n";
+           mark + (is_ring ? "\" fill=\"none" : "") + "\"/></svg>" + escaped(name) + "</li>\n";
   };
   std::string html = "<ul class=\"legend\">\n";
   const HeatMap map = heat_map_of(result);
@@ -171,9 +171,9 @@ std::string legend(const SearchResult& result) {
                  std::to_string(map.partitions[row]) +
                      (map.partitions[row] == 1 ? " partition" : " partitions"));
   }
-  html += item("best\" fill=\"none", "winner");
+  html += item("best", "winner", true);
   if (result.default_entry.has_value() && !result.is_winner_default()) {
-    html += item("default\" fill=\"none", "defaults");
+    html += item("default", "defaults", true);
   }
   return html + "</ul>\n";
 }
@@ -194,7 +194,7 @@ std::string candidate_row(const SearchResult& result, std::size_t index) {
          cell(std::to_string(entry.candidate.partitions)) +
          cell(std::to_string(entry.candidate.max_size)) +
          cell(std::to_string(entry.candidate.capacity)) + "<td class=\"l\">" +
-         wait_text(entry.candidate.wait) + "</td>" +
+         std::string(to_string(entry.candidate.wait)) + "</td>" +
          cell(count_text(entry.measured.items_per_s) + "/s") +
          cell(seconds_text(entry.measured.age.p99)) +
          cell(bytes_text(static_cast<double>(entry.measured.peak_bytes))) +

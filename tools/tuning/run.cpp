@@ -166,10 +166,13 @@ Measurement detail::conduct(const RunPlan& plan, Record& record, const Face& fac
                             std::uint64_t memory_before, const std::stop_token& stop) {
   PeakMemory memory;
   ProducerThreads threads(record, face);
+  // Not earlier: an open loop offers from here on, and what making the buffer took would count as
+  // its producers' lateness.
+  record.begin(steady_clock().now());
   threads.start(produce);
 
   const Duration warm_up = plan.workload.warm_up;
-  bool goes_on = wait(record, memory, deadline_after(record.start(), warm_up), stop);
+  bool goes_on = record.wait_until(deadline_after(record.start(), warm_up), stop);
   memory.start();
   const Snapshot before = look(face);
   record.begin_measuring(before.at);

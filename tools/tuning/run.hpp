@@ -92,34 +92,6 @@ void record_ages(HandlerCall& call, const Batch<T>& batch) {
   }
 }
 
-// As the buffer calls it itself.
-template <class T, class H>
-FlushResult call_handler(H& handler, Batch<T>& batch, const FlushContext& context) {
-  const auto answer = [](auto&& call) -> FlushResult {
-    using Answer = std::invoke_result_t<decltype(call)>;
-    if constexpr (std::is_void_v<Answer>) {
-      call();
-      return FlushResult::ok();
-    } else if constexpr (std::same_as<std::remove_cvref_t<Answer>, bool>) {
-      return call() ? FlushResult::ok() : FlushResult::retry("the handler returned false");
-    } else {
-      return call();
-    }
-  };
-  using databuffer::detail::TakesBatch;
-  using databuffer::detail::TakesBatchAndContext;
-  using databuffer::detail::TakesSpanAndContext;
-  if constexpr (TakesBatchAndContext<H, T>) {
-    return answer([&] { return std::invoke(handler, batch, context); });
-  } else if constexpr (TakesSpanAndContext<H, T>) {
-    return answer([&] { return std::invoke(handler, batch.items(), context); });
-  } else if constexpr (TakesBatch<H, T>) {
-    return answer([&] { return std::invoke(handler, batch); });
-  } else {
-    return answer([&] { return std::invoke(handler, batch.items()); });
-  }
-}
-
 template <class T, class H>
 FlushResult handle(Record& record, H& handler, Batch<T>& batch, const FlushContext& context) {
   if (record.phase() == Phase::kOver) return FlushResult::ok();  // what is left is of no interest
@@ -127,7 +99,7 @@ FlushResult handle(Record& record, H& handler, Batch<T>& batch, const FlushConte
   if constexpr (kCarriesDue<T>) {
     if (call.wants_ages()) record_ages(call, batch);
   }
-  FlushResult result = call_handler<T>(handler, batch, context);
+  FlushResult result = databuffer::detail::call_with<T>(handler, batch, context);
   call.set_result(result);
   return result;
 }

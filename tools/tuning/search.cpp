@@ -1,12 +1,10 @@
 #include "tools/tuning/search.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 #include <string>
 #include <utility>
 
-#include "tools/tuning/space.hpp"
 #include "tools/tuning/text.hpp"
 
 namespace databuffer::tuning {
@@ -156,7 +154,8 @@ void run_race(Runner& runner, Race& race, Duration length, const SearchSettings&
   }
 }
 
-Entry entry_of(const Race& race, std::size_t index, std::size_t winner) {
+Entry entry_of(const Race& race, std::size_t index, std::size_t winner,
+               const Candidate& by_default) {
   const Race::Entrant& entrant = race.entrants()[index];
   std::vector<double> throughputs;
   for (const Race::Run& run : entrant.runs) throughputs.push_back(run.measurement.items_per_s);
@@ -168,7 +167,7 @@ Entry entry_of(const Race& race, std::size_t index, std::size_t winner) {
           .excess = race.excess(index),
           .fate = entrant.fate,
           .rounds_run = entrant.rounds_run,
-          .is_default = entrant.candidate == default_candidate()};
+          .is_default = entrant.candidate == by_default};
 }
 
 Comparison compare(const Race& race, std::size_t winner, std::size_t other) {
@@ -181,44 +180,23 @@ Comparison compare(const Race& race, std::size_t winner, std::size_t other) {
   return comparison;
 }
 
-// Who wins, after all runs of the race and the final; but the default if it is as good. A position
-// in the race.
-std::size_t winner_of(const Race& race, const Race& final_race,
-                      const std::vector<std::size_t>& finalists) {
-  constexpr std::size_t kBehindTheRace = kMaxRaceRounds;
-  std::vector<Candidate> candidates;
-  for (const std::size_t index : finalists) candidates.push_back(race.entrants()[index].candidate);
-  Race both(candidates, race.objective());
-  for (std::size_t at = 0; at < finalists.size(); ++at) {
-    for (const Race::Run& run : race.entrants()[finalists[at]].runs) {
-      both.add(at, run.round, run.measurement);
-    }
-    for (const Race::Run& run : final_race.entrants()[at].runs) {
-      both.add(at, kBehindTheRace + run.round, run.measurement);
-    }
-  }
-  std::size_t best = 0;
-  for (std::size_t at = 1; at < finalists.size(); ++at) {
-    if (both.is_better(at, best, 1.0)) best = at;
-  }
-  for (std::size_t at = 0; at < finalists.size(); ++at) {
-    if (candidates[at] == default_candidate() && both.is_better(at, best, kAsGood)) best = at;
+// The best of the race, but the default if it is as good. A position in the race.
+std::size_t winner_of(const Race& race, const Candidate& by_default) {
+  const std::size_t best = *race.leader();
+  for (std::size_t index = 0; index < race.entrants().size(); ++index) {
+    const Race::Entrant& entrant = race.entrants()[index];
+    if (entrant.candidate != by_default || entrant.runs.empty()) continue;
+    if (race.is_better(index, best, kAsGood)) return index;
   }
   return best;
 }
 
-// The positions in the race of who is measured again: the first two of the ranking and the default.
-std::vector<std::size_t> finalists_of(const Race& race, const std::vector<std::size_t>& ranking) {
-  std::vector<std::size_t> finalists(
-      ranking.begin(),
-      ranking.begin() + static_cast<std::ptrdiff_t>(std::min<std::size_t>(2, ranking.size())));
-  for (const std::size_t index : ranking) {
-    const bool is_in = std::find(finalists.begin(), finalists.end(), index) != finalists.end();
-    if (race.entrants()[index].candidate == default_candidate() && !is_in) {
-      finalists.push_back(index);
-    }
-  }
-  return finalists;
+// Whether it is within the limits, by the runs of the race and of the final.
+bool is_within_limits(const Race::Entrant& in_race, const Race::Entrant& in_final) {
+  std::vector<double> excesses;
+  for (const Race::Run& run : in_race.runs) excesses.push_back(run.excess);
+  for (const Race::Run& run : in_final.runs) excesses.push_back(run.excess);
+  return !(median(std::move(excesses)) > 1);
 }
 
 std::size_t rounds_of(const Race& final_race) {
@@ -229,56 +207,50 @@ std::size_t rounds_of(const Race& final_race) {
   return rounds;
 }
 
-// The race's entries, the winner first, whatever its place in the race.
-void take_race(SearchResult& result, const Race& race, std::vector<std::size_t> ranking,
-               std::size_t winner) {
-  const auto place = std::find(ranking.begin(), ranking.end(), winner);
-  std::rotate(ranking.begin(), place, place + 1);
+// The race's entries, in this order, the winner's first.
+void take_race(SearchResult& result, const Race& race, const std::vector<std::size_t>& ranking,
+               const Candidate& by_default) {
   for (const std::size_t index : ranking) {
-    result.entries.push_back(entry_of(race, index, winner));
+    result.entries.push_back(entry_of(race, index, ranking.front(), by_default));
     if (result.entries.back().is_default) result.default_entry = result.entries.size() - 1;
   }
   result.not_run = race.entrants().size() - ranking.size();
   if (result.entries.size() > 1) result.runner_up = 1;
-  result.is_within_limits = !(result.winner().excess > 1);
   result.winner_measured = result.winner().measured;
   if (result.default_entry.has_value()) {
     result.default_measured = result.entries[*result.default_entry].measured;
   }
 }
 
-// What the final says, behind take_race(). `winner` is of the final.
-void take_final(SearchResult& result, const Race& final_race, std::size_t winner) {
-  bool has_runner_up = false;
-  for (const std::size_t index : final_race.ranking()) {
-    const Race::Entrant& entrant = final_race.entrants()[index];
-    if (index == winner) {
-      result.winner_measured = typical(entrant.runs);
-      result.is_within_limits = !(final_race.excess(index) > 1);
-    } else if (!has_runner_up) {
-      has_runner_up = true;
-      const auto found = std::find_if(
-          result.entries.begin(), result.entries.end(),
-          [&entrant](const Entry& entry) { return entry.candidate == entrant.candidate; });
-      result.runner_up = static_cast<std::size_t>(found - result.entries.begin());
-      result.over_runner_up = compare(final_race, winner, index);
-    }
-    if (entrant.candidate != default_candidate()) continue;
-    result.default_measured = typical(entrant.runs);
-    if (index != winner) result.over_default = compare(final_race, winner, index);
+// What the final says, behind take_race(). Its entrants: the winner, the runner-up if there is one,
+// and the default if it is neither.
+void take_final(SearchResult& result, const Race& final_race) {
+  const std::vector<Race::Entrant>& entrants = final_race.entrants();
+  result.winner_measured = typical(entrants.front().runs);
+  if (entrants.size() > 1) result.over_runner_up = compare(final_race, 0, 1);
+  if (!result.default_entry.has_value()) return;
+  const Candidate& by_default = result.entries[*result.default_entry].candidate;
+  for (std::size_t at = 0; at < entrants.size(); ++at) {
+    if (entrants[at].candidate != by_default) continue;
+    result.default_measured = typical(entrants[at].runs);
+    if (at != 0) result.over_default = compare(final_race, 0, at);
   }
 }
 
 // Measures the best of the race again, and fills in the result.
 void run_final(SearchResult& result, Runner& runner, const Race& race,
                const SearchSettings& settings) {
-  const std::vector<std::size_t> ranking = race.ranking();
-  const std::vector<std::size_t> finalists = finalists_of(race, ranking);
-  std::vector<Candidate> candidates;
-  for (const std::size_t index : finalists) {
-    candidates.push_back(race.entrants()[index].candidate);
+  std::vector<std::size_t> ranking = race.ranking();
+  const std::size_t winner = winner_of(race, settings.by_default);
+  const auto place = std::find(ranking.begin(), ranking.end(), winner);
+  std::rotate(ranking.begin(), place, place + 1);
+  take_race(result, race, ranking, settings.by_default);
+
+  std::vector<Candidate> finalists;
+  for (std::size_t at = 0; at < result.entries.size(); ++at) {
+    if (at < 2 || at == result.default_entry) finalists.push_back(result.entries[at].candidate);
   }
-  Race final_race(candidates, settings.objective);
+  Race final_race(finalists, settings.objective);
 
   const Duration left = settings.budget - std::min(runner.elapsed(), settings.budget);
   const auto hoped = static_cast<double>(finalists.size() * kFinalRoundsHoped);
@@ -288,10 +260,9 @@ void run_final(SearchResult& result, Runner& runner, const Race& race,
     if (!runner.run_round(final_race, round, result.final_run_length, settings.budget, true)) break;
   }
 
-  const std::size_t rounds = rounds_of(final_race);
-  const std::size_t winner = winner_of(race, final_race, finalists);
-  take_race(result, race, ranking, finalists[winner]);
-  if (rounds > 0) take_final(result, final_race, winner);
+  if (rounds_of(final_race) > 0) take_final(result, final_race);
+  result.is_within_limits =
+      is_within_limits(race.entrants()[winner], final_race.entrants().front());
 }
 
 }  // namespace
@@ -305,8 +276,8 @@ Duration least_budget(std::size_t candidates, Duration least_run) {
 SearchResult search(const std::vector<Candidate>& candidates, const Measure& measure,
                     const SearchSettings& settings) {
   std::vector<Candidate> all = candidates;
-  if (!all.empty() && std::find(all.begin(), all.end(), default_candidate()) == all.end()) {
-    all.push_back(default_candidate());
+  if (!all.empty() && std::find(all.begin(), all.end(), settings.by_default) == all.end()) {
+    all.push_back(settings.by_default);
   }
   check(settings, all.size());
 

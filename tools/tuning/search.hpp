@@ -13,6 +13,7 @@
 #include "tools/tuning/measurement.hpp"
 #include "tools/tuning/objective.hpp"
 #include "tools/tuning/race.hpp"
+#include "tools/tuning/space.hpp"
 
 namespace databuffer::tuning {
 
@@ -36,6 +37,10 @@ struct SearchProgress {
 
 struct SearchSettings {
   Objective objective;
+
+  /// What the winner is compared with, and always a candidate: default_candidate() of the buffers'
+  /// options.
+  Candidate by_default = default_candidate();
 
   /// How long it may take, of the clock. At least least_budget(). No run is begun that would end
   /// later if it took as long as the candidate's longest so far; it ends earlier when all is clear.
@@ -65,6 +70,10 @@ struct Comparison {
 
   /// Whether the winner is better, beyond what chance explains.
   [[nodiscard]] bool is_clear() const noexcept { return !ratio.is_range && ratio.low > 1; }
+
+  /// Whether it is worse, likewise: what the race had seen in it was luck, or the other is over the
+  /// limits.
+  [[nodiscard]] bool is_clearly_worse() const noexcept { return !ratio.is_range && ratio.high < 1; }
 };
 
 /// A candidate, and how it did in the race.
@@ -83,19 +92,22 @@ struct Entry {
 struct SearchResult {
   /// Every candidate that was run; the winner is the first, the others follow as in the race.
   std::vector<Entry> entries;
-  std::size_t not_run = 0;       ///< Candidates that there was no time for.
-  bool is_within_limits = true;  ///< Else no candidate is; the winner is the nearest.
-  bool is_stopped = false;       ///< By the stop token.
-  std::size_t runs = 0;          ///< All together.
-  Duration run_length{};         ///< In the race.
-  Duration final_run_length{};   ///< At the end.
+  std::size_t not_run = 0;  ///< Candidates that there was no time for.
+  /// The winner is, by the median of all its runs. If it is not although its Entry::excess, which
+  /// is of the race, is at most 1, it is on the edge of them; else no candidate is within them, and
+  /// it is the nearest.
+  bool is_within_limits = true;
+  bool is_stopped = false;      ///< By the stop token.
+  std::size_t runs = 0;         ///< All together.
+  Duration run_length{};        ///< In the race.
+  Duration final_run_length{};  ///< At the end.
   Duration elapsed{};
   Measurement winner_measured;   ///< At the end where there were such runs, else in the race.
   Measurement default_measured;  ///< Likewise.
   Comparison over_default;       ///< No rounds if the winner is the default.
   Comparison over_runner_up;     ///< No rounds if there is none.
   std::optional<std::size_t> runner_up;      ///< Its entry.
-  std::optional<std::size_t> default_entry;  ///< That of default_candidate(), if it was run.
+  std::optional<std::size_t> default_entry;  ///< That of SearchSettings::by_default, if it was run.
 
   [[nodiscard]] bool has_winner() const noexcept { return !entries.empty(); }
   [[nodiscard]] const Entry& winner() const { return entries.front(); }
@@ -117,10 +129,11 @@ struct SearchResult {
 /// 12, … less evidence is enough for the worse half. So whoever is left runs more often, and what
 /// is alike stays together. The default is always among the candidates.
 ///
-/// Then the best, the runner-up and the default run again, interleaved in the same way and longer.
-/// The best of them in all its rounds wins; the default, if it has 99 % of that one's score. How
-/// much the winner wins is said by the rounds at the end alone: whoever led the race may owe part
-/// of that to luck, which does not last.
+/// The best of the race wins; the default, if it has 99 % of that one's score. Then the winner, the
+/// runner-up and the default run again, interleaved in the same way and longer. How much the winner
+/// wins is said by these rounds alone: whoever led the race may owe part of that to luck, which
+/// does not last. They have no part in choosing it, so that what they say is no luck of theirs; if
+/// they say that it is worse, so be it (Comparison::is_clearly_worse).
 ///
 /// (Successive halving: K. Jamieson and A. Talwalkar, AISTATS 2016. Races: O. Maron and A. Moore,
 /// NIPS 1993; M. Birattari et al., GECCO 2002. The intervals: see median_interval.)

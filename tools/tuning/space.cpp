@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "databuffer/options.hpp"
-
 namespace databuffer::tuning {
 
 namespace {
@@ -25,13 +23,19 @@ void check_given(const std::string& field, const std::vector<Value>& values) {
   if (values.empty()) throw SpaceError(field, field + ": expected one value or more");
 }
 
+std::string jitter_text(const Space& space) {
+  return space.max_size_jitter == 0
+             ? std::string()
+             : " + max_size_jitter = " + std::to_string(space.max_size_jitter);
+}
+
 void check_capacity(const CapacityRule& rule, const Space& space) {
   check_range("capacity", rule.value, kMaxCapacity);
   if (!rule.is_factor) return;
   const std::size_t largest = *std::max_element(space.max_sizes.begin(), space.max_sizes.end());
-  if (rule.value <= kMaxCapacity / largest) return;
-  throw SpaceError("capacity", "capacity = " + std::to_string(rule.value) +
-                                   "x: with max_size = " + std::to_string(largest) +
+  if (rule.value <= kMaxCapacity / (largest + space.max_size_jitter)) return;
+  throw SpaceError("capacity", "capacity = " + std::to_string(rule.value) + "x: with max_size = " +
+                                   std::to_string(largest) + jitter_text(space) +
                                    " that is more than " + std::to_string(kMaxCapacity));
 }
 
@@ -42,6 +46,11 @@ void check(const Space& space) {
   check_given("wait_strategy", space.waits);
   for (const std::size_t value : space.partitions) check_range("partitions", value, kMaxPartitions);
   for (const std::size_t value : space.max_sizes) check_range("max_size", value, kMaxMaxSize);
+  if (space.max_size_jitter > kMaxMaxSize) {
+    throw SpaceError("max_size_jitter",
+                     "max_size_jitter = " + std::to_string(space.max_size_jitter) +
+                         ": expected 0 to " + std::to_string(kMaxMaxSize));
+  }
   for (const CapacityRule& rule : space.capacities) check_capacity(rule, space);
 
   std::size_t count = 1;
@@ -83,12 +92,11 @@ std::vector<std::size_t> geometric_steps(std::size_t first, std::size_t last) {
   return steps;
 }
 
-Candidate default_candidate() {
-  const Options options;
-  return {.partitions = options.partitions,
-          .max_size = options.max_size,
-          .capacity = options.effective_capacity(),
-          .wait = options.wait_strategy};
+Candidate default_candidate(const Options& base) {
+  return {.partitions = base.partitions,
+          .max_size = base.max_size,
+          .capacity = base.effective_capacity(),
+          .wait = base.wait_strategy};
 }
 
 std::vector<Candidate> candidates_of(const Space& space, std::size_t* left_out) {
@@ -99,8 +107,9 @@ std::vector<Candidate> candidates_of(const Space& space, std::size_t* left_out) 
     for (const CapacityRule& rule : space.capacities) {
       for (const std::size_t partitions : space.partitions) {
         for (const std::size_t max_size : space.max_sizes) {
-          const Candidate candidate{partitions, max_size, rule.items(max_size), wait};
-          if (candidate.capacity < max_size) {
+          const std::size_t largest_batch = max_size + space.max_size_jitter;
+          const Candidate candidate{partitions, max_size, rule.items(largest_batch), wait};
+          if (candidate.capacity < largest_batch) {
             ++below;
           } else if (std::find(candidates.begin(), candidates.end(), candidate) ==
                      candidates.end()) {
@@ -111,12 +120,13 @@ std::vector<Candidate> candidates_of(const Space& space, std::size_t* left_out) 
     }
   }
   if (candidates.empty()) {
-    const std::size_t least = *std::min_element(space.max_sizes.begin(), space.max_sizes.end());
+    const std::size_t least =
+        *std::min_element(space.max_sizes.begin(), space.max_sizes.end()) + space.max_size_jitter;
     std::size_t most = 0;
     for (const CapacityRule& rule : space.capacities) most = std::max(most, rule.items(least));
     throw SpaceError("capacity", "capacity = " + std::to_string(most) + ": expected " +
                                      std::to_string(least) +
-                                     " or more: it may not be below max_size");
+                                     " or more: it may not be below max_size" + jitter_text(space));
   }
   if (left_out != nullptr) *left_out = below;
   return candidates;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "databuffer/options.hpp"
 #include "tools/tuning/measurement.hpp"
 
 namespace databuffer::tuning {
@@ -23,13 +24,13 @@ class SpaceError : public std::invalid_argument {
   std::string field_;
 };
 
-/// A capacity to try: so many items, or so many times the candidate's max_size.
+/// A capacity to try: so many items, or so many times the candidate's largest batch.
 struct CapacityRule {
   std::size_t value = 4;
   bool is_factor = true;
 
-  [[nodiscard]] std::size_t items(std::size_t max_size) const noexcept {
-    return is_factor ? value * max_size : value;
+  [[nodiscard]] std::size_t items(std::size_t largest_batch) const noexcept {
+    return is_factor ? value * largest_batch : value;
   }
   friend bool operator==(const CapacityRule&, const CapacityRule&) = default;
 };
@@ -40,6 +41,8 @@ struct Space {
   std::vector<std::size_t> max_sizes;
   std::vector<CapacityRule> capacities;
   std::vector<WaitStrategy> waits;
+  /// That of the buffers' options: a candidate's largest batch is its max_size and this.
+  std::size_t max_size_jitter = 0;
 };
 
 /// The most combinations that a space may have.
@@ -54,13 +57,13 @@ inline constexpr std::size_t kMaxCandidates = 10'000;
 /// Requires    0 < first <= last.
 [[nodiscard]] std::vector<std::size_t> geometric_steps(std::size_t first, std::size_t last);
 
-/// What a buffer gets that is told nothing: the defaults of Options.
-[[nodiscard]] Candidate default_candidate();
+/// What a buffer of these options gets if nothing is tuned: of Options{} its defaults.
+[[nodiscard]] Candidate default_candidate(const Options& base = {});
 
 /// Every combination of the space that a buffer accepts, each once, in a fixed order.
 ///
-/// A combination whose capacity is below its max_size is left out, and counted in `left_out` where
-/// that is given: of the space `max_size 100, 10000 × capacity 5000` one is left.
+/// A combination whose capacity is below its largest batch is left out, and counted in `left_out`
+/// where that is given: of the space `max_size 100, 10000 × capacity 5000` one is left.
 /// Throws      SpaceError if a field has no value, or one outside the limits of Options; if there
 ///             are more than kMaxCandidates; and if every combination is left out.
 [[nodiscard]] std::vector<Candidate> candidates_of(const Space& space,

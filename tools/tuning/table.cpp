@@ -34,7 +34,7 @@ Row row_of(const SearchResult& result, std::size_t index) {
   return {std::to_string(entry.candidate.partitions),
           std::to_string(entry.candidate.max_size),
           std::to_string(entry.candidate.capacity),
-          wait_text(entry.candidate.wait),
+          std::string(to_string(entry.candidate.wait)),
           count_text(entry.measured.items_per_s) + "/s",
           seconds_text(entry.measured.age.p99),
           bytes_text(static_cast<double>(entry.measured.peak_bytes)),
@@ -79,6 +79,11 @@ std::string indented(const std::string& text) {
   return result;
 }
 
+// What is wrong with a candidate whose excess is above 1.
+std::string excess_text(const Entry& entry) {
+  return entry.measured.flushed == 0 ? "nothing flushed" : "over the limits";
+}
+
 }  // namespace
 
 std::string note_text(const SearchResult& result, std::size_t entry) {
@@ -91,12 +96,12 @@ std::string note_text(const SearchResult& result, std::size_t entry) {
   } else if (of.fate == Fate::kBehind) {
     note = "behind, round " + std::to_string(of.rounds_run);
   } else if (of.fate == Fate::kOverLimit) {
-    note = "over the limits, round " + std::to_string(of.rounds_run);
+    note = excess_text(of) + ", round " + std::to_string(of.rounds_run);
   }
   if (of.is_default) note += note.empty() ? "default" : ", default";
   if (of.excess > 1 && of.fate != Fate::kOverLimit) {
     note += (note.empty() ? "" : ", ");
-    note += of.measured.flushed == 0 ? "nothing flushed" : "over the limits";
+    note += excess_text(of);
   }
   return note;
 }
@@ -114,12 +119,18 @@ std::vector<std::string> warnings(const Findings& findings) {
   const SearchResult& result = findings.result;
   std::vector<std::string> warnings;
   if (result.is_stopped) warnings.emplace_back("Stopped before its end: this is the best so far.");
-  if (!result.is_within_limits) {
+  const bool is_nearest = result.winner().excess > 1;  // else one that is within them would win
+  if (is_nearest && result.winner().measured.flushed == 0) {
     warnings.emplace_back(
-        result.winner_measured.flushed == 0
-            ? "Nothing was flushed by any candidate: runs are too short for this sink, or every "
-              "batch fails."
-            : "No candidate keeps within the limits asked for: the winner is the nearest to them.");
+        "Nothing was flushed by any candidate: runs are too short for this sink, or every batch "
+        "fails.");
+  } else if (is_nearest) {
+    warnings.emplace_back(
+        "No candidate keeps within the limits asked for: the winner is the nearest to them.");
+  } else if (!result.is_within_limits) {
+    warnings.emplace_back(
+        "The winner kept within the limits asked for in the race, but in most of all its runs it "
+        "is over them: it is on their edge.");
   }
   if (result.not_run > 0) {
     warnings.push_back("There was no time for " + std::to_string(result.not_run) +
@@ -128,7 +139,7 @@ std::vector<std::string> warnings(const Findings& findings) {
   if (findings.left_out > 0) {
     warnings.push_back(std::to_string(findings.left_out) +
                        " combinations were left out: their capacity would be below their "
-                       "max_size.");
+                       "largest batch.");
   }
   return warnings;
 }

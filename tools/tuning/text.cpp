@@ -16,8 +16,7 @@ struct Unit {
 };
 
 constexpr std::array kCountUnits{Unit{1, ""}, Unit{1e3, " k"}, Unit{1e6, " M"}, Unit{1e9, " G"}};
-constexpr std::array kSecondsUnits{Unit{1e-9, " ns"}, Unit{1e-6, " us"}, Unit{1e-3, " ms"},
-                                   Unit{1, " s"}};
+constexpr std::array kSecondsUnits{Unit{1e-6, " us"}, Unit{1e-3, " ms"}, Unit{1, " s"}};
 constexpr std::array kByteUnits{Unit{1, " B"}, Unit{0x1p10, " KiB"}, Unit{0x1p20, " MiB"},
                                 Unit{0x1p30, " GiB"}};
 
@@ -52,12 +51,13 @@ std::string fixed_text(double value, int digits) {
 std::string count_text(double count) { return scaled(count, kCountUnits); }
 
 std::string seconds_text(double seconds) {
-  return seconds == 0 ? "0 s" : scaled(seconds, kSecondsUnits);
+  if (seconds == 0) return "0 s";
+  // Whole nanoseconds, which a double in seconds holds only nearly.
+  if (seconds < 0.9995e-6) return fixed_text(seconds * 1e9, 0) + " ns";
+  return scaled(seconds, kSecondsUnits);
 }
 
-std::string seconds_text(Duration duration) {
-  return seconds_text(std::chrono::duration<double>(duration).count());
-}
+std::string seconds_text(Duration duration) { return seconds_text(seconds_of(duration)); }
 
 std::string bytes_text(double bytes) { return scaled(bytes, kByteUnits); }
 
@@ -81,21 +81,15 @@ std::string candidate_text(const Candidate& candidate) {
   return std::to_string(candidate.partitions) +
          (candidate.partitions == 1 ? " partition" : " partitions") + ", max_size " +
          std::to_string(candidate.max_size) + ", capacity " + std::to_string(candidate.capacity) +
-         ", " + wait_text(candidate.wait);
+         ", " + std::string(to_string(candidate.wait));
 }
 
-std::string wait_text(WaitStrategy wait) {
-  switch (wait) {
-    case WaitStrategy::kAdaptive:
-      return "adaptive";
-    case WaitStrategy::kSpin:
-      return "spin";
-    case WaitStrategy::kYield:
-      return "yield";
-    case WaitStrategy::kPark:
-      return "park";
-  }
-  return "?";
+std::string workload_text(const Workload& workload, const std::string& items) {
+  return std::to_string(workload.producers) +
+         (workload.producers == 1 ? " producer, " : " producers, ") +
+         (items.empty() ? "" : "items of " + items + ", ") +
+         (workload.batch == 1 ? "one" : std::to_string(workload.batch)) + " a call, " +
+         (workload.rate > 0 ? count_text(workload.rate) + "/s" : "as fast as possible");
 }
 
 }  // namespace databuffer::tuning

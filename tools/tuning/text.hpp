@@ -3,9 +3,9 @@
 #include <string>
 
 #include "databuffer/clock.hpp"
-#include "databuffer/options.hpp"
 #include "tools/tuning/interval.hpp"
 #include "tools/tuning/measurement.hpp"
+#include "tools/tuning/workload.hpp"
 
 namespace databuffer::tuning {
 
@@ -27,7 +27,7 @@ namespace databuffer::tuning {
 
 /// "4 partitions, max_size 1000, capacity 4000, adaptive".
 [[nodiscard]] std::string candidate_text(const Candidate& candidate);
-/// "adaptive": as --wait takes it.
-[[nodiscard]] std::string wait_text(WaitStrategy wait);
+/// "2 producers, items of 8 bytes, one a call, 50.0 k/s"; `items` is "8 bytes", or left out.
+[[nodiscard]] std::string workload_text(const Workload& workload, const std::string& items = {});
 
 }  // namespace databuffer::tuning

@@ -1,5 +1,6 @@
 #include "tools/tuning/trial.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 
@@ -68,11 +69,6 @@ Measurement run_payload(const Payload& payload, const RunPlan& plan, const Paylo
 }
 
 }  // namespace
-
-void Trial::validate() const {
-  payload.validate();
-  RunPlan{workload, options, measured}.validate();
-}
 
 PayloadHandler handler_of(SimulatedSink& sink) {
   return

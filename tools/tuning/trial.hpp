@@ -20,9 +20,6 @@ struct Trial {
   Payload payload;
   Options options;
   Duration measured = std::chrono::seconds{1};  ///< 1 ms … 24 hours, after the warm-up.
-
-  /// Throws      OptionsError, naming the first field that is out of range.
-  void validate() const;
 };
 
 /// A batch of payloads, whatever their type. Borrowed until the handler returns.

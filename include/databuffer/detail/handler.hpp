@@ -35,10 +35,9 @@ template <class F, class T>
 concept FlushHandler =
     TakesBatchAndContext<F, T> || TakesSpanAndContext<F, T> || TakesBatch<F, T> || TakesSpan<F, T>;
 
+/// Calls `function` in the form it has, and gives its answer as a FlushResult.
 template <class T, class F>
-FlushResult call_handler(F& function, Cargo& cargo, std::size_t first, std::size_t count,
-                         const FlushContext& context, bool& is_taken) {
-  const std::span<T> items(static_cast<CargoOf<T>&>(cargo).items() + first, count);
+FlushResult call_with(F& function, Batch<T>& batch, const FlushContext& context) {
   const auto answer = [](auto&& call) -> FlushResult {
     using Answer = std::invoke_result_t<decltype(call)>;
     if constexpr (std::is_void_v<Answer>) {
@@ -52,16 +51,23 @@ FlushResult call_handler(F& function, Cargo& cargo, std::size_t first, std::size
       return call();
     }
   };
-  Batch<T> batch(items, is_taken);
   if constexpr (TakesBatchAndContext<F, T>) {
     return answer([&] { return std::invoke(function, batch, context); });
   } else if constexpr (TakesSpanAndContext<F, T>) {
-    return answer([&] { return std::invoke(function, items, context); });
+    return answer([&] { return std::invoke(function, batch.items(), context); });
   } else if constexpr (TakesBatch<F, T>) {
     return answer([&] { return std::invoke(function, batch); });
   } else {
-    return answer([&] { return std::invoke(function, items); });
+    return answer([&] { return std::invoke(function, batch.items()); });
   }
+}
+
+template <class T, class F>
+FlushResult call_handler(F& function, Cargo& cargo, std::size_t first, std::size_t count,
+                         const FlushContext& context, bool& is_taken) {
+  const std::span<T> items(static_cast<CargoOf<T>&>(cargo).items() + first, count);
+  Batch<T> batch(items, is_taken);
+  return call_with<T>(function, batch, context);
 }
 
 /// A partition's own handler: made and destroyed on its consumer thread.
