@@ -17,6 +17,6 @@ function(databuffer_require_packages user option)
     list(JOIN missing " " missing)
     message(FATAL_ERROR
       "databuffer: ${user} need packages that were not found. Install them (Debian: apt-get install "
-      "${missing}; tools/check does), or configure with -D${option}=OFF.")
+      "${missing}; tools/check --all does), or configure with -D${option}=OFF.")
   endif()
 endfunction()
