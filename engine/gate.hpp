@@ -95,6 +95,7 @@ class Gate {
 
   /// Items to give up so that there is room for one more.
   [[nodiscard]] std::size_t excess() const noexcept {
+    // seq_cst: see the top.
     const std::int64_t over = settled_.load(std::memory_order_seq_cst) - capacity_ + 1;
     return over > 0 ? static_cast<std::size_t>(over) : 0;
   }
@@ -153,6 +154,7 @@ class WeightGate {
   }
 
   /// An item found no room by weight: what is there makes a batch, however light.
+  // seq_cst: as Gate; the consumer that is rung behind it sees it in is_due().
   void demand_flush() noexcept { is_demanded_.store(true, std::memory_order_seq_cst); }
 
   /// Whether a batch is due by weight. The consumer asks.

@@ -43,7 +43,8 @@ class Lane {
   virtual void renew_queue() = 0;
 };
 
-/// Block size, chosen by measurement (bench/README.md), and storage from detail::allocate.
+/// Block size: 32 items or more, up to 512 as long as they fit into 4 KiB. Larger blocks are asked
+/// for more rarely, and waste more where little is pending. Storage from detail::allocate.
 template <class T>
 struct QueueTraits : moodycamel::ConcurrentQueueDefaultTraits {
   static constexpr std::size_t kBlockBytes = 4096;
