@@ -82,9 +82,10 @@ int main() {
     Table table(folder / "rows.db");
 
     // From here on it is what you would write. (--8<--)
-    found.base = {.name = "rows"};
+    const tuning::Workload workload{.producers = 2};
+    const databuffer::Options base{.name = "rows"};
     const tuning::Measure measure = tuning::make_measure<Row>(
-        {.producers = 2}, found.base,
+        workload, base,
         [](std::uint64_t index) {
           return Row{static_cast<int>(index % 1000), "click"};
         },
@@ -97,8 +98,8 @@ int main() {
     space.waits = {databuffer::WaitStrategy::kAdaptive};
     tuning::SearchSettings settings;
     settings.budget = 5s;  // a minute says more
-    found.result = tuning::search(tuning::candidates_of(space), measure, settings);
-    found.circumstances.producers = 2;
+    found = tuning::findings_of(tuning::search(tuning::candidates_of(space), measure, settings),
+                                settings, workload, base);
     std::cout << tuning::findings_text(found);
     // (--8<--)
   }
