@@ -75,12 +75,13 @@ TimePoint Consumer::do_work(TimePoint now) noexcept {
 TimePoint Consumer::next_deadline(TimePoint now) const noexcept {
   // relaxed, all: hints, see do_work().
   const TimePoint next(next_.load(std::memory_order_relaxed));
-  if (partition_.is_closing.load(std::memory_order_relaxed)) return is_finished() ? next : now;
+  const TimePoint at_once = std::min(now, next);  // The clock may have passed `next` long ago.
+  if (partition_.is_closing.load(std::memory_order_relaxed)) return is_finished() ? next : at_once;
   if (has_batch_.load(std::memory_order_relaxed)) return next;  // Nothing else is done before it.
   const bool has_news = partition_.requests.is_open() ||
                         partition_.pending() >= next_limit_.load(std::memory_order_relaxed) ||
                         partition_.weight_gate.is_due();
-  return has_news ? now : next;
+  return has_news ? at_once : next;
 }
 
 TimePoint Consumer::step(TimePoint now) {

@@ -35,7 +35,8 @@ class Consumer {
   /// run again: `now` for at once, "never" while only a call can bring work.
   TimePoint do_work(TimePoint now) noexcept;
 
-  /// What do_work returned last, or `now` if something has come up since. Any thread.
+  /// What do_work returned last, or `now` if that is earlier and something has come up since. Any
+  /// thread.
   [[nodiscard]] TimePoint next_deadline(TimePoint now) const noexcept;
 
   /// Whether close is through here: nothing is left, and nothing will come.
