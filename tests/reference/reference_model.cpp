@@ -70,10 +70,13 @@ bool ReferenceModel::read_ahead(const Offer& offer, Progress& progress, Outcome&
 }
 
 // What was read, and cannot go in after all, has nowhere to go if the range does not take it back.
+// It counts where the call's other items went; where none has gone in, in the first partition.
 void ReferenceModel::strand(const Offer& offer, Progress& progress) {
   if (!progress.has_read || offer.takes_items_back) return;
-  Drop& drop = drops_.emplace_back(Drop{.reason = DropReason::kNewest});
-  drop_next(offer, progress, 0, drop);
+  const std::size_t partition_index = progress.target != kAny ? progress.target : 0;
+  Drop& drop =
+      drops_.emplace_back(Drop{.reason = DropReason::kNewest, .partition_index = partition_index});
+  drop_next(offer, progress, partition_index, drop);
 }
 
 // The partition whose turn it is, or the next one with room.
