@@ -163,18 +163,26 @@ TEST_SUITE("interval trigger") {
     CHECK(buffer.batch_sizes() == std::vector<std::size_t>{10, 3});
   }
 
-  TEST_CASE("items that were weighed and left behind keep their own deadline, not an older one") {
-    Options options{.max_size = 4, .flush_interval = 10s, .capacity = 100, .max_bytes = 1000};
-    options.weigh = [](const int&) { return std::size_t{1}; };
+  // Nobody reads a clock for an item. What a batch leaves behind came after the last pass that has
+  // left as a whole, and its deadline runs from there: never too late, and a batch early at most.
+  TEST_CASE("the deadline of what is left behind runs from the batch before, and no older one") {
+    Options options{.max_size = 4, .flush_interval = 10s, .capacity = 100};
+    SUBCASE("without weights") {}
+    SUBCASE("with weights") {
+      options.max_bytes = 1000;
+      options.weigh = [](const int&) { return std::size_t{1}; };
+    }
     ManualBuffer<int> buffer(options);
     buffer->insert_batch(numbers(0, 6));
+    TimePoint batch_before = buffer.now();
     buffer.work_all();
     for (int round = 1; round <= 4; ++round) {  // Each leaves two behind, of those that just came.
       buffer.advance(9s);
       buffer->insert_batch(numbers(0, 4));
       const TimePoint next = buffer.work_all();
       REQUIRE(buffer.batch_sizes() == std::vector<std::size_t>(1U + round, 4));
-      CHECK(next == buffer.now() + 10s);
+      CHECK(next == batch_before + 10s);
+      batch_before = buffer.now();
     }
   }
 
@@ -316,5 +324,17 @@ TEST_SUITE("interval trigger") {
     CHECK(buffer->next_deadline() == buffer.now());
     buffer.work_all();
     CHECK(buffer->next_deadline() == TimePoint::max());
+  }
+
+  TEST_CASE(
+      "next_deadline is never later than what do_work returned, however far the clock has gone") {
+    ManualBuffer<int> buffer({.max_size = 3, .flush_interval = 10s});
+    buffer->insert(1);
+    const TimePoint due = buffer.work();
+    buffer.advance(1h);
+    CHECK(buffer->next_deadline() == due);
+    SUBCASE("a batch is completed") { buffer->insert_batch(numbers(2, 2)); }
+    SUBCASE("a flush is asked for") { buffer->flush(); }
+    CHECK(buffer->next_deadline() == due);
   }
 }
