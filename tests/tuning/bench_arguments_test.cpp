@@ -117,7 +117,7 @@ TEST_SUITE("bench arguments") {
         {{"bench", "--json", "same", "--csv", "same"}, {"--csv", "'same'"}},
         {{"bench", "--max-size", "100", "--capacity", "50"}, {"--capacity", "'50'", "100"}},
         {{"bench", "--rate", "10", "--batch", "1k", "--seconds", "2"},
-         {"--rate", "--batch 1000", "501"}},
+         {"--rate", "--batch 1000", "at least 500, or --seconds 100s"}},
         {{"bench", "--busy-timeout", "1s"}, {"--busy-timeout", "sqlite"}},
         {{"bench", "--busy-timeout", "1s", "--sink", "null"}, {"--busy-timeout", "sqlite"}},
         {{"bench", "--threads", "2"}, {"--threads"}},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
 
@@ -55,7 +56,7 @@ void check_rate(const tuning::Workload& workload, const std::string& flag, Durat
   const double seconds = tuning::seconds_of(length);
   const auto batch = static_cast<double>(workload.batch);
   if (workload.rate <= 0 || workload.rate * seconds >= batch) return;
-  const auto least_rate = static_cast<std::uint64_t>(batch / seconds + 1);
+  const auto least_rate = static_cast<std::uint64_t>(std::ceil(batch / seconds));
   const auto least_length = std::chrono::ceil<std::chrono::milliseconds>(
       std::chrono::duration<double>(batch / workload.rate));
   throw CLI::ValidationError(
