@@ -48,27 +48,6 @@ BenchResult example() {
 }
 
 TEST_SUITE("bench report") {
-  TEST_CASE("amounts have three digits and the unit that suits") {
-    CHECK(amount_text(0) == "0");
-    CHECK(amount_text(7) == "7");
-    CHECK(amount_text(950) == "950");
-    CHECK(amount_text(999.9) == "1.00 k");
-    CHECK(amount_text(1'234) == "1.23 k");
-    CHECK(amount_text(12'345) == "12.3 k");
-    CHECK(amount_text(999'600) == "1.00 M");
-    CHECK(amount_text(24'845'000) == "24.8 M");
-    CHECK(amount_text(3.5e9) == "3.50 G");
-    CHECK(bytes_text(0) == "0 B");
-    CHECK(bytes_text(1'536) == "1.50 KiB");
-    CHECK(bytes_text(12.0 * 1024 * 1024) == "12.0 MiB");
-    CHECK(seconds_text(0) == "0 ns");
-    CHECK(seconds_text(5e-9) == "5 ns");
-    CHECK(seconds_text(1.25e-6) == "1.25 us");
-    CHECK(seconds_text(3.4e-3) == "3.40 ms");
-    CHECK(seconds_text(0.9996) == "1.00 s");
-    CHECK(seconds_text(75) == "75.0 s");
-  }
-
   TEST_CASE("the table says what was run and what was measured") {
     const std::string text = to_text(example());
     for (const char* const part :

@@ -112,8 +112,17 @@ TEST_SUITE("recommendation") {
     CHECK(contains(win_text(result), "not compared with the defaults"));
     result.over_default.rounds = 8;
     result.over_default.ratio = {.low = 0.5, .median = 0.6, .high = 0.7, .is_range = false};
+    CHECK(contains(win_text(result), "It led the race by luck"));
     CHECK(contains(win_text(result), "40.0 % below that of the defaults"));
-    CHECK(contains(win_text(result), "over the limits"));
+    CHECK(contains(win_text(result), "keep the defaults"));
+    // Unless the defaults are no choice: they break a limit, or flush nothing.
+    Entry& defaults = result.entries[*result.default_entry];
+    defaults.excess = 1.5;
+    defaults.measured.flushed = 1;
+    CHECK(contains(win_text(result), "40.0 % below that of the defaults"));
+    CHECK(contains(win_text(result), "but they are over the limits asked for"));
+    defaults.measured.flushed = 0;
+    CHECK(contains(win_text(result), "but they flushed nothing"));
   }
 
   TEST_CASE("where the defaults win it says so") {

@@ -2,7 +2,6 @@
 
 #include <doctest/doctest.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -19,6 +18,7 @@ using namespace std::chrono_literals;
 using namespace tools;
 using ingest_tests::contains;
 using ingest_tests::Outcome;
+using ingest_tests::read_file;
 using ingest_tests::run;
 using ingest_tests::TemporaryFolder;
 using Words = std::vector<std::string>;
@@ -65,7 +65,7 @@ constexpr BadArgument kBadArguments[] = {
     {"--rate", "0", "1 to"},
     {"--handler-fixed", "2", "unit"},
     {"--flush-interval", "10", "unit"},
-    {"--max-size-jitter", "15001", "capacity"},  // the defaults' capacity is 20,000
+    {"--max-size-jitter", "2147483649", "0 to 2147483648"},
 };
 
 TEST_SUITE("tune arguments") {
@@ -96,9 +96,11 @@ TEST_SUITE("tune arguments") {
             "--budget", "2500ms to 86400s: a --run of 500ms for each of 2 candidates");
     refused({"--json", "-", "--csv", "-"}, "--csv", "that is where --json writes to");
     refused({"--report", "a.html", "--json", "a.html"}, "--report", "expected another");
-    refused({"--rate", "5", "--run", "100ms"}, "--run", "expected at least 200ms");
+    refused({"--rate", "5", "--run", "100ms"}, "--rate",
+            "within --run 100ms; expected at least 10, or --run 200ms or more");
     refused({"--sink", "null", "--handler-fixed", "1ms"}, "--handler-fixed", "only one of the two");
     refused({"--max-size", "2000..4000", "--capacity", "1k"}, "--capacity", "2000 or more");
+    refused({"--max-size-jitter", "15001", "--capacity", "15k"}, "--capacity", "15101 or more");
     refused({"--partitions", "1..1024", "--max-size", "1..2G", "--capacity",
              "1x,2x,3x,4x,5x,6x,7x,8x,9x", "--wait", "adaptive,spin,yield,park"},
             "--max-size", "10000 combinations");
@@ -109,11 +111,11 @@ TEST_SUITE("tune arguments") {
     for (const char* const flag : {"--json", "--csv", "--plot", "--report"}) {
       CAPTURE(flag);
       const std::string path = folder.path("missing/out.svg");
-      const std::string sink = folder.path("lines");
+      const std::string sink = folder.write("lines", "an earlier run's\n");
       const Outcome outcome = run({"tune", "--sink", "file:" + sink, flag, path});
       CAPTURE(outcome.err);
       CHECK(outcome.exit_code == 1);
-      CHECK_FALSE(std::filesystem::exists(sink));  // which is opened before the first run
+      CHECK(read_file(sink) == "an earlier run's\n");
       CHECK(outcome.out.empty());
       CHECK(contains(outcome.err, flag));
       CHECK(contains(outcome.err, path));

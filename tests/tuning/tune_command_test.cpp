@@ -51,7 +51,7 @@ TEST_SUITE("tune command") {
     // On a machine that has no time for us some candidates may not be run: then it says so.
     CHECK(json.at("candidates").size() + json.at("not_run").get<std::size_t>() == 5);
     CHECK(contains(outcome.out, json.at("flags").get<std::string>()));
-    CHECK(contains(json.at("workload").get<std::string>(), "200us a batch"));
+    CHECK(contains(json.at("workload").get<std::string>(), "; handler waits 200us + 0s/item"));
     CHECK(contains(read_file(folder.path("a.csv")), "partitions,max_size"));
     CHECK(contains(read_file(folder.path("a.svg")), "</svg>"));
     CHECK(contains(read_file(folder.path("a.html")), "</html>"));
@@ -98,15 +98,17 @@ TEST_SUITE("tune command") {
     REQUIRE(outcome.exit_code == 0);
     const nlohmann::json json = nlohmann::json::parse(outcome.out);
     CHECK(json.at("is_within_limits") == true);
-    CHECK(contains(json.at("workload").get<std::string>(), "SQLite"));
+    CHECK(contains(json.at("workload").get<std::string>(), "; sink sqlite:" + folder.path("a.db")));
     CHECK(json.at("candidates").size() + json.at("not_run").get<std::size_t>() == 3);
   }
 
   TEST_CASE("a sink that cannot be opened, or fails on the way, is reported, with exit code 1") {
     const TemporaryFolder folder;
-    const Outcome closed =
-        run({"tune", "--sink", "sqlite:" + folder.path("missing/a.db"), "--budget", "10s"});
+    const std::string results = folder.write("a.json", "an earlier run's");
+    const Outcome closed = run({"tune", "--sink", "sqlite:" + folder.path("missing/a.db"),
+                                "--budget", "10s", "--json", results});
     CHECK(closed.exit_code == 1);
+    CHECK(read_file(results) == "an earlier run's");
     CHECK(contains(closed.err, "missing/a.db"));
     CHECK(closed.out.empty());
 
