@@ -286,20 +286,30 @@ TEST_SUITE("doorbell") {
     }
   }
 
-  TEST_CASE("a hot partition is rung at most once a batch") {  // E4
-    constexpr std::uint32_t kItems = 1'000'000;
-    constexpr std::uint64_t kFirst = 20;  // until the consumer knows how fast they come
-    Options options = patient_options(1000, 1h, WaitStrategy::kAdaptive);
-    options.insert_timeout = databuffer::kForever;
-    Buffer<Item> buffer(std::move(options), [](std::span<Item>) {});
-    for (std::uint32_t sequence = 0; sequence < kItems; ++sequence) {
-      if (buffer.insert(Item{0, sequence}) != InsertStatus::kAccepted) FAIL("refused");
+  // Hot is a partition whose consumer sees items pour in. Whenever the machine stops the producer
+  // for a moment it is a cold one, and rung for the first item of a batch and for the last. So one
+  // round out of several is enough. (A consumer that parks is rung 600 times or more in each.)
+  TEST_CASE("a hot partition is rung for one batch in ten at most") {  // E4
+    constexpr std::uint64_t kBatches = 1000;
+    constexpr std::size_t kMaxSize = 1000;
+    constexpr std::uint32_t kItems = kBatches * kMaxSize;
+    constexpr int kMostRounds = 20;
+    bool is_quiet = false;
+    for (int round = 0; round < kMostRounds && !is_quiet; ++round) {
+      Options options = patient_options(kMaxSize, 1h, WaitStrategy::kAdaptive);
+      options.capacity = kItems;  // Whoever waits for room rings as well, once for each wait.
+      Buffer<Item> buffer(std::move(options), [](std::span<Item>) {});
+      for (std::uint32_t sequence = 0; sequence < kItems; ++sequence) {
+        if (buffer.insert(Item{0, sequence}) != InsertStatus::kAccepted) FAIL("refused");
+      }
+      // Whoever flushes or closes rings, too: the last batch must complete itself.
+      REQUIRE(eventually([&] { return buffer.ledger().flushed == kItems; }));
+      const databuffer::PartitionInfo info = buffer.info()[0];
+      MESSAGE(info.rings << " rings, " << info.batches << " batches, " << info.wake_ups
+                         << " wake-ups");
+      CHECK(info.batches == kBatches);
+      is_quiet = info.rings <= info.batches / 10;
     }
-    // Read now: whoever flushes rings as well.
-    const databuffer::PartitionInfo info = buffer.info()[0];
-    MESSAGE(info.rings << " rings, " << info.batches << " batches, " << info.wake_ups
-                       << " wake-ups");
-    CHECK(info.batches > 0);
-    CHECK(info.rings <= info.batches + kFirst);
+    CHECK(is_quiet);
   }
 }
