@@ -2,6 +2,8 @@
 // options, callers and faults, in each of which every item must have exactly one end, in order, and
 // the ledger must say which.
 //
+// Half of the rounds are short and full of faults, half let millions of items pass.
+//
 //   soak [--seconds N] [--rounds N] [--seed N] [--interval N]
 //
 // It runs one round at least. Prints a line every `interval` seconds and one at the end. Ends at
@@ -110,7 +112,8 @@ int soak(const Arguments& arguments) {
   do {
     const std::uint64_t seed = arguments.seed + account.rounds();
     Random random(seed);
-    Setting setting = databuffer::stress::random_setting(random, true);
+    Setting setting = random.one_in(2) ? databuffer::stress::crowded_setting(random, true)
+                                       : databuffer::stress::random_setting(random, true);
     const std::string what =
         "--seed " + std::to_string(seed) + ": " + databuffer::stress::describe(setting);
     watchdog->start(what);

@@ -29,7 +29,7 @@ Round::Round(Setting setting, Random& random, RefuseMemory refuse_memory)
     : setting_(std::move(setting)),
       refuse_memory_(refuse_memory),
       handler_seed_(random.seed()),
-      witness_(setting_.producers, setting_.options.partitions, kMostItems) {
+      witness_(setting_.producers, setting_.options.partitions, setting_.most_items) {
   setting_.options.on_drop = [this](std::span<Item> items, const DropInfo& info) {
     dropped(items, info);
   };
@@ -136,9 +136,9 @@ void Round::dropped(std::span<const Item> items, const DropInfo& info) {
 void Round::produce(Buffer<Item>& buffer, std::uint32_t index, std::uint64_t seed) {
   Random random(seed);
   std::uint32_t sequence = 0;
-  const std::size_t most_inserts = setting_.has_short_threads ? kShortLife : kMostItems;
+  const std::size_t most_inserts = setting_.has_short_threads ? kShortLife : setting_.most_items;
   for (std::size_t inserts = 0; inserts < most_inserts; ++inserts) {
-    if (is_over_ || sequence + kLongestBatch >= kMostItems) return;
+    if (is_over_ || sequence + kLongestBatch >= setting_.most_items) return;
     if (random.one_in(setting_.one_insert_is_many_in)) {
       sequence = insert_many(buffer, index, sequence, random);
     } else {

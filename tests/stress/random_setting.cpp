@@ -66,24 +66,45 @@ Setting random_setting(Random& random, bool can_lack_memory) {
   return setting;
 }
 
+Setting crowded_setting(Random& random, bool can_lack_memory) {
+  Setting setting = random_setting(random, can_lack_memory);
+  setting.has_short_threads = false;
+  setting.producers = random.number(1, 8);
+  setting.most_items = 1'000'000;
+  setting.one_insert_is_many_in = random.pick<std::size_t>({1, 2, 20});
+  setting.one_batch_fails_in = random.pick<std::size_t>({0, 100, 10'000});
+  setting.one_batch_dawdles_in = random.pick<std::size_t>({0, 1000});
+  setting.one_batch_is_stuck_in = random.pick<std::size_t>({0, 10'000});
+  setting.lasts = std::chrono::milliseconds{random.number(100, 1000)};
+  Options& options = setting.options;
+  options.max_size = random.pick({64U, 1000U, 10'000U});
+  options.max_size_jitter = random.one_in(2) ? 0 : options.max_size / 3;
+  options.capacity = random.pick<std::size_t>({2, 8, 50}) * options.max_size;
+  if (options.max_bytes > 0) {
+    options.max_bytes = 6 * options.max_size;  // What so many items weigh, about.
+    options.capacity_bytes = 2 * options.max_bytes;
+  }
+  return setting;
+}
+
 std::string describe(const Setting& setting) {
   const Options& options = setting.options;
   std::ostringstream out;
   out << "partitions " << options.partitions << ", producers " << setting.producers
-      << (setting.has_short_threads ? " that soon end" : "") << ", max_size " << options.max_size
-      << "+" << options.max_size_jitter << ", capacity " << options.effective_capacity() << ", "
-      << to_string(options.overflow) << ", " << to_string(options.wait_strategy) << ", interval "
-      << options.flush_interval.count() << "+" << options.flush_jitter.count()
-      << " ns, insert_timeout " << options.insert_timeout.count() << " ns, many 1/"
-      << setting.one_insert_is_many_in << ", fails 1/" << setting.one_batch_fails_in
-      << ", dawdles 1/" << setting.one_batch_dawdles_in << ", stuck 1/"
-      << setting.one_batch_is_stuck_in << ", throwing hooks " << setting.has_throwing_hooks
-      << ", lacks memory " << setting.lacks_memory << ", lasts " << setting.lasts.count()
-      << " ms, meddlers " << setting.has_meddlers << ", flushed first " << setting.is_flushed_first
-      << ", closed early " << setting.is_closed_early << " within " << setting.close_timeout.count()
-      << " ns, max_bytes " << options.max_bytes << ", capacity_bytes "
-      << options.effective_capacity_bytes() << ", attempts " << options.retry.attempts
-      << ", isolate " << options.retry.isolate << ", flush_timeout "
+      << (setting.has_short_threads ? " that soon end" : "") << " of " << setting.most_items
+      << " items, max_size " << options.max_size << "+" << options.max_size_jitter << ", capacity "
+      << options.effective_capacity() << ", " << to_string(options.overflow) << ", "
+      << to_string(options.wait_strategy) << ", interval " << options.flush_interval.count() << "+"
+      << options.flush_jitter.count() << " ns, insert_timeout " << options.insert_timeout.count()
+      << " ns, many 1/" << setting.one_insert_is_many_in << ", fails 1/"
+      << setting.one_batch_fails_in << ", dawdles 1/" << setting.one_batch_dawdles_in
+      << ", stuck 1/" << setting.one_batch_is_stuck_in << ", throwing hooks "
+      << setting.has_throwing_hooks << ", lacks memory " << setting.lacks_memory << ", lasts "
+      << setting.lasts.count() << " ms, meddlers " << setting.has_meddlers << ", flushed first "
+      << setting.is_flushed_first << ", closed early " << setting.is_closed_early << " within "
+      << setting.close_timeout.count() << " ns, max_bytes " << options.max_bytes
+      << ", capacity_bytes " << options.effective_capacity_bytes() << ", attempts "
+      << options.retry.attempts << ", isolate " << options.retry.isolate << ", flush_timeout "
       << options.flush_timeout.count() << " ns, " << to_string(options.on_overdue)
       << ", auto_shrink " << options.auto_shrink;
   return out.str();

@@ -10,9 +10,6 @@
 
 namespace databuffer::stress {
 
-/// Items of one producer in a round, at most.
-inline constexpr std::size_t kMostItems = 20'000;
-
 /// A flush_timeout of this or more is longer than a round lasts; the others are much shorter.
 inline constexpr std::chrono::seconds kLongTimeout{600};
 
@@ -22,7 +19,8 @@ inline constexpr std::chrono::seconds kLongTimeout{600};
 struct Setting {
   Options options;
   std::size_t producers = 1;
-  bool has_short_threads = false;  // each producer is a thread that soon ends; the next takes over
+  std::size_t most_items = 20'000;  // of one producer
+  bool has_short_threads = false;   // each producer is a thread that soon ends; the next takes over
   std::size_t one_insert_is_many_in = 20;
   std::size_t one_batch_fails_in = 0;
   std::size_t one_batch_dawdles_in = 0;
@@ -38,6 +36,10 @@ struct Setting {
 
 /// `can_lack_memory`: whether the program can refuse memory (support/counted_memory.hpp).
 [[nodiscard]] Setting random_setting(Random& random, bool can_lack_memory);
+
+/// The same, but for a round in which millions of items pass: it lasts longer, inserts are of many
+/// items and faults are rarer.
+[[nodiscard]] Setting crowded_setting(Random& random, bool can_lack_memory);
 
 /// In one line.
 [[nodiscard]] std::string describe(const Setting& setting);
