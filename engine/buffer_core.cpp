@@ -89,6 +89,18 @@ bool BufferCore::settle(Slot& slot) noexcept {
   return partitions_[slot.partition_index]->gate.settle(slot);
 }
 
+bool BufferCore::reserve(Slot& slot, std::size_t count) noexcept {
+  Gate& gate = partitions_[slot.partition_index]->gate;
+  if (gate.reserve(slot, count, count) == 0) return false;
+  gate.use_reserved(slot, count);
+  return true;
+}
+
+void BufferCore::unreserve(Slot& slot, std::size_t count) noexcept {
+  partitions_[slot.partition_index]->gate.undo_reserved(slot, count);
+  room_bell_.ring();
+}
+
 void BufferCore::draw_tickets(Seat& seat) noexcept { router_.draw(seat); }
 
 void BufferCore::count_down(const Slot& slot, std::size_t count) noexcept {

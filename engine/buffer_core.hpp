@@ -40,6 +40,8 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   InsertBatchResult insert(std::size_t partition_index, Source& source, std::size_t count,
                            Timeout timeout, bool may_wait) override;
   [[nodiscard]] bool settle(Slot& slot) noexcept override;
+  [[nodiscard]] bool reserve(Slot& slot, std::size_t count) noexcept override;
+  void unreserve(Slot& slot, std::size_t count) noexcept override;
   void draw_tickets(Seat& seat) noexcept override;
   void count_down(const Slot& slot, std::size_t count) noexcept override;
   void flush() noexcept override;

@@ -17,6 +17,11 @@ constexpr Duration kHotFill = std::chrono::milliseconds{1};
 // Naps: not shorter than a sleep takes anyway, not longer than a trigger may be late.
 constexpr Duration kShortestNap = std::chrono::microseconds{20};
 constexpr Duration kLongestNap = std::chrono::microseconds{500};
+// It is taken to be so for a while after it was: producers may only have been waiting for a core.
+constexpr Duration kStaysHot = std::chrono::milliseconds{5};
+// What a nap may take that was to be short. A rate, in items per ns, at which that matters.
+constexpr Duration kLongSleep = std::chrono::microseconds{200};
+constexpr double kPouring = 0.002;
 // The rate is measured over at least this long.
 constexpr Duration kRateSpan = std::chrono::microseconds{10};
 // When there is no memory for a batch, or a producer is still inside at close, look again so soon.
@@ -133,7 +138,7 @@ TimePoint Consumer::finish() {
 // Nothing is pending: have the first item ring, which also says when it came.
 TimePoint Consumer::rest(TimePoint now) {
   if (schedule_.is_started()) schedule_.next_batch();  // take() emptied it.
-  if (!is_armed_for(1) && !keeps_looking()) {
+  if (!is_armed_for(1) && !keeps_looking(now)) {
     disarm();
     shrink_after_burst();
     arm(1);
@@ -190,7 +195,7 @@ bool Consumer::gather(FlushReason reason, TimePoint now) {
     empty_at_ = now;
     // While the handler runs the first item of the next batch says when it came; unless they pour
     // in, when each batch would pay for it and be full before its deadline matters.
-    if (time_to_fill() > kHotFill) arm(1);
+    if (!is_hot(now)) arm(1);
   }
   return true;
 }
@@ -283,14 +288,20 @@ Duration Consumer::time_to_fill() const noexcept {
   return Duration(static_cast<Duration::rep>(missing / items_per_ns_));
 }
 
-bool Consumer::keeps_looking() const noexcept {
+// Whether items pour in.
+bool Consumer::is_hot(TimePoint now) noexcept {
+  if (time_to_fill() <= kHotFill) hot_until_ = deadline_after(now, kStaysHot);
+  return now < hot_until_;
+}
+
+bool Consumer::keeps_looking(TimePoint now) noexcept {
   if (buffer_.options().threading == Threading::kManual) return false;
   switch (buffer_.options().wait_strategy) {
     case WaitStrategy::kSpin:
     case WaitStrategy::kYield:
       return true;
     case WaitStrategy::kAdaptive:
-      return time_to_fill() <= kHotFill;
+      return is_hot(now);
     case WaitStrategy::kPark:
       break;
   }
@@ -303,7 +314,7 @@ void Consumer::wait(TimePoint next, TimePoint now) noexcept {
     is_short_of_memory_ = false;
     return sleep(next, now);
   }
-  if (!keeps_looking()) return park(next, now);
+  if (!keeps_looking(now)) return park(next, now);
   switch (buffer_.options().wait_strategy) {
     case WaitStrategy::kSpin:
       return pause_briefly();
@@ -314,7 +325,36 @@ void Consumer::wait(TimePoint next, TimePoint now) noexcept {
     case WaitStrategy::kPark:
       break;
   }
-  sleep(std::min(next, now + std::clamp(time_to_fill(), kShortestNap, kLongestNap)), now);
+  const Duration fill = time_to_fill();
+  if (would_oversleep() && now >= contended_until_) return stay_awake(now + fill);
+  sleep(std::min(next, now + std::clamp(fill, kShortestNap, kLongestNap)), now);
+}
+
+// Whether the partition may be full before a nap ends: then producers would go to sleep, and waking
+// them costs more than the nap saves. Only where they pour: a few items into a tiny partition are
+// not worth a core.
+bool Consumer::would_oversleep() const noexcept {
+  if (items_per_ns_ < kPouring) return false;
+  const auto room =
+      static_cast<double>(partition_.capacity) - static_cast<double>(partition_.pending());
+  return room < items_per_ns_ * static_cast<double>(kLongSleep.count());
+}
+
+// Until the batch is there, without a look at what producers write. Where others want the core, it
+// is theirs, and for a while we nap.
+void Consumer::stay_awake(TimePoint until) noexcept {
+  TimePoint last = buffer_.now();
+  until = std::min(until, last + kLongSleep);
+  while (last < until) {
+    sched_yield();
+    const TimePoint now = buffer_.now();
+    if (now - last > kShortestNap) {
+      contended_until_ = deadline_after(now, kStaysHot);
+      return;
+    }
+    pause_briefly();
+    last = now;
+  }
 }
 
 // `until` is on the buffer's clock, the sleep on the machine's.

@@ -78,8 +78,11 @@ class Consumer {
 
   void observe_rate(TimePoint now) noexcept;
   [[nodiscard]] Duration time_to_fill() const noexcept;
-  [[nodiscard]] bool keeps_looking() const noexcept;
+  [[nodiscard]] bool is_hot(TimePoint now) noexcept;
+  [[nodiscard]] bool keeps_looking(TimePoint now) noexcept;
   void wait(TimePoint next, TimePoint now) noexcept;
+  [[nodiscard]] bool would_oversleep() const noexcept;
+  void stay_awake(TimePoint until) noexcept;
   void sleep(TimePoint until, TimePoint now) noexcept;
   void park(TimePoint next, TimePoint now) noexcept;
 
@@ -109,6 +112,8 @@ class Consumer {
   TimePoint rate_since_;
   std::uint64_t rate_inserted_ = 0;
   double items_per_ns_ = 0;
+  TimePoint hot_until_ = TimePoint::min();
+  TimePoint contended_until_ = TimePoint::min();
 
   // Read by next_deadline().
   std::atomic<Duration> next_{TimePoint::max().time_since_epoch()};

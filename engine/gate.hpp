@@ -37,37 +37,53 @@ class Gate {
       slot.check_at = word;
       return false;
     }
-    slot.check_at =
-        word + Slot::kOneItem * static_cast<std::uint64_t>(std::min(settle_items_, room));
+    slot.check_at = word + static_cast<std::uint64_t>(std::min(settle_items_, room));
     return true;
   }
 
-  /// Settles the slot's debt and takes room for up to `wanted` items; returns for how many.
-  /// Threads: the slot's owner, which calls finish_reserved() when it has used them.
-  [[nodiscard]] std::size_t reserve(Slot& slot, std::size_t wanted) noexcept {
-    std::int64_t settled = add_debt(slot, own_word(slot));
-    for (;;) {
-      const std::int64_t room = capacity_ - settled;
-      if (room <= 0) {
-        slot.check_at = own_word(slot);  // So that the next look asks, and finds it full.
+  /// Settles the slot's debt and takes room for `least` to `most` items; returns for how many, or
+  /// 0. One shared write. Threads: the slot's owner, which calls finish_reserved() when it has used
+  /// them.
+  [[nodiscard]] std::size_t reserve(Slot& slot, std::size_t least, std::size_t most) noexcept {
+    const std::uint64_t word = own_word(slot);
+    const std::int64_t debt = debt_of(slot, word);
+    std::int64_t settled = settled_.load(std::memory_order_seq_cst);  // seq_cst: see the top
+    std::size_t granted = 0;
+    do {
+      const std::int64_t room = capacity_ - settled - debt;
+      granted = room > 0 ? std::min(most, static_cast<std::size_t>(room)) : 0;
+      if (granted < least) {
+        add_debt(slot, word);
+        slot.check_at = word;  // So that the next look asks, and finds it full.
         return 0;
       }
-      const std::int64_t granted =
-          static_cast<std::uint64_t>(room) < wanted ? room : static_cast<std::int64_t>(wanted);
       // seq_cst: see the top.
-      if (settled_.compare_exchange_weak(settled, settled + granted, std::memory_order_seq_cst)) {
-        return static_cast<std::size_t>(granted);
-      }
-    }
+    } while (!settled_.compare_exchange_weak(
+        settled, settled + debt + static_cast<std::int64_t>(granted), std::memory_order_seq_cst));
+    slot.settled_word = word;
+    return granted;
   }
 
   /// `used` of `granted` items went in; the rest of the room goes back. Returns whether any did.
   bool finish_reserved(Slot& slot, std::size_t granted, std::size_t used) noexcept {
-    slot.settled_word += Slot::kOneItem * used;
+    slot.settled_word += used;
     slot.check_at = own_word(slot);  // The next single insert asks.
     if (used == granted) return false;
     release(granted - used);
     return true;
+  }
+
+  /// All of what reserve() granted will be used: as finish_reserved(), before the items are in.
+  void use_reserved(Slot& slot, std::size_t granted) noexcept {
+    slot.settled_word += granted;
+    slot.check_at = slot.settled_word;
+  }
+
+  /// Takes use_reserved() back: no item went in. RoomBell::ring() must follow.
+  void undo_reserved(Slot& slot, std::size_t granted) noexcept {
+    slot.settled_word -= granted;
+    slot.check_at = slot.settled_word;
+    release(granted);
   }
 
   /// A single item went in by the room settle() saw. If the item was read from a range, and reading
@@ -105,8 +121,12 @@ class Gate {
     return slot.word.load(std::memory_order_relaxed);  // relaxed: its only writer reads it
   }
 
+  static std::int64_t debt_of(const Slot& slot, std::uint64_t word) noexcept {
+    return static_cast<std::int64_t>(word - slot.settled_word);
+  }
+
   std::int64_t add_debt(Slot& slot, std::uint64_t word) noexcept {
-    const auto debt = static_cast<std::int64_t>((word - slot.settled_word) / Slot::kOneItem);
+    const std::int64_t debt = debt_of(slot, word);
     slot.settled_word = word;
     if (debt == 0) return settled_.load(std::memory_order_seq_cst);  // seq_cst: see the top
     return settled_.fetch_add(debt, std::memory_order_seq_cst) + debt;

@@ -149,7 +149,7 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   Partition& partition = *partitions_[slot.partition_index];
   const bool is_single = call.count == 1;
   const std::size_t granted =
-      is_single ? 1 : partition.gate.reserve(slot, call.count - call.accepted);
+      is_single ? 1 : partition.gate.reserve(slot, 1, call.count - call.accepted);
   if (granted == 0) return true;  // Somebody was faster; look for room again.
 
   const Source::Prepared prepared =
@@ -176,10 +176,9 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   }
   if (prepared.is_exhausted) call.count = call.accepted + call.source.ahead();
 
-  // Behind the items that are in, or were refused. A paused call reads on from where it was.
-  if (result != PushResult::kPaused) call.exception = prepared.exception;
   switch (result) {
     case PushResult::kIn:
+      call.exception = prepared.exception;  // Behind the items that are in.
       if (prepared.has_no_memory && inserted == 0) return call.end(InsertStatus::kNoMemory);
       return call.exception == nullptr;
     case PushResult::kPaused:
@@ -252,7 +251,7 @@ BufferCore::PushResult BufferCore::push(Slot& slot, Source& source, std::size_t&
     return PushResult::kPaused;
   }
   count = source.push(slot, wanted);
-  slot.word.store(word + Slot::kOneItem * count, std::memory_order_seq_cst);  // [P3]
+  slot.word.store(word + count, std::memory_order_seq_cst);  // [P3]
   if (count > 0 && slot.watch->load(std::memory_order_seq_cst) != 0)
     count_down(slot, count);  // [P4]
   return count == wanted ? PushResult::kIn : PushResult::kNoMemory;

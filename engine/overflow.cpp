@@ -16,6 +16,8 @@ namespace {
 constexpr std::size_t kDropItems = 4096;
 // Tries to get the turn for dropping the oldest, before the newest goes instead.
 constexpr int kTurnTries = 64;
+// Times the core is given away before a producer sleeps.
+constexpr int kRoomYields = 4;
 
 }  // namespace
 
@@ -98,6 +100,12 @@ bool BufferCore::wait_for_room(InsertCall& call) {
     return std::any_of(partitions_.begin(), partitions_.end(),
                        [&](const auto& partition) { return partition->has_room(call.weight); });
   };
+  // Before a sleep, which costs two switches and somebody a system call: the consumers may only be
+  // waiting for this core.
+  for (int turn = 0; turn < kRoomYields && steady_clock().now() < *call.deadline; ++turn) {
+    sched_yield();
+    if (has_room() || is_closed()) return true;
+  }
   RoomBell::Waiter waiter(room_bell_);
   while (!has_room() && !is_closed()) {
     if (steady_clock().now() >= *call.deadline) {

@@ -15,7 +15,7 @@ namespace databuffer::detail {
 /// rotation for each thread and, run by run, for all together.
 class Router {
  public:
-  static constexpr std::uint64_t kRun = 64;
+  static constexpr std::uint64_t kRun = 256;
 
   /// `first_ticket` other than 0 is for tests of the counter's wrap.
   explicit Router(std::size_t partition_count, std::uint64_t first_ticket = 0) noexcept

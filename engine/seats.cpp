@@ -11,6 +11,8 @@ namespace databuffer::detail {
 
 constinit thread_local SeatCache seat_cache{};
 
+Seat* Core::recall_seat() const noexcept { return seat_cache.recall(id); }
+
 namespace {
 
 // Set when the list below is gone: a thread-local or static object's destructor may still insert.
@@ -106,7 +108,7 @@ Seat* seat_of_this_thread(BufferCore& buffer) noexcept {
   try {
     Seat* seat = list.find(buffer.id);
     if (seat == nullptr) seat = &list.take(buffer);
-    seat_cache.entry(buffer.id) = {buffer.id, seat};
+    seat_cache.remember(buffer.id, seat);
     return seat;
   } catch (const std::bad_alloc&) {
     return nullptr;

@@ -75,11 +75,11 @@ class Buffer {
   /// Cost        accepted without waiting: a queue insert and four stores to memory only this
   ///             thread writes; shared counters once in up to 64 inserts, and another while the
   ///             consumer sleeps; one system call only if it completes a batch for it.
-  InsertStatus insert(T&& item) { return inserter().insert(item, {}, true); }
+  InsertStatus insert(T&& item) { return inserter().insert(item, true); }
   InsertStatus insert(const T& item) { return insert(T(item)); }
   template <class Rep, class Period>
   InsertStatus insert(T&& item, std::chrono::duration<Rep, Period> timeout) {
-    return inserter().insert(item, saturate(timeout), true);
+    return inserter().insert(item, true, saturate(timeout));
   }
   template <class Rep, class Period>
   InsertStatus insert(const T& item, std::chrono::duration<Rep, Period> timeout) {
@@ -87,14 +87,14 @@ class Buffer {
   }
 
   /// As insert, but never waits: where it would have to, it answers kFull.
-  [[nodiscard]] InsertStatus try_insert(T&& item) { return inserter().insert(item, {}, false); }
+  [[nodiscard]] InsertStatus try_insert(T&& item) { return inserter().insert(item, false); }
   [[nodiscard]] InsertStatus try_insert(const T& item) { return try_insert(T(item)); }
 
   /// As insert, into the partition that belongs to `key`: items of one key keep their order.
   /// The partition is `std::hash<Key>` of the key, mixed, modulo `partitions`.
   template <class Key>
   InsertStatus insert_keyed(const Key& key, T&& item) {
-    return inserter().insert_keyed(std::hash<Key>{}(key), item, {});
+    return inserter().insert_keyed(std::hash<Key>{}(key), item);
   }
   template <class Key>
   InsertStatus insert_keyed(const Key& key, const T& item) {

@@ -43,7 +43,7 @@ check breaks safety BROKEN_MARKS_NOT_LOOKED_AT SHRINK -> assertion violated
 #endif
 
 #define kInside 1
-#define kOneItem 2
+#define kOneItem 2  /* The code has the mark in the highest bit instead, and counts by one. */
 #define kJoin 255  /* in a store buffer: the store that puts the slot on the list */
 
 byte word[PRODUCERS];        /* Slot::word, as memory has it */

@@ -43,7 +43,7 @@ class Pipe {
   void insert(std::size_t producer, const std::vector<int>& items) {
     LaneSlot<int>& slot = *slots_[producer];
     REQUIRE(slot.push_bulk(items.begin(), items.size()) == items.size());
-    slot.word = slot.word + Slot::kOneItem * items.size();
+    slot.word = slot.word + items.size();
   }
 
   std::vector<int> take(std::size_t count) {

@@ -31,7 +31,7 @@ std::size_t settle_items(std::size_t capacity) {
 bool insert_one(Gate& gate, Slot& slot) {
   const std::uint64_t word = slot.word;
   if (word == slot.check_at && !gate.settle(slot)) return false;
-  slot.word = word + Slot::kOneItem;
+  slot.word = word + 1;
   return true;
 }
 
@@ -88,15 +88,15 @@ TEST_SUITE("gate") {
   TEST_CASE("a reservation gives what is free, and takes the rest back") {
     Gate gate(10);
     Slot slot;
-    CHECK(gate.reserve(slot, 7) == 7);
+    CHECK(gate.reserve(slot, 1, 7) == 7);
     CHECK(gate.has_room());
-    CHECK(gate.reserve(slot, 7) == 3);
+    CHECK(gate.reserve(slot, 1, 7) == 3);
     CHECK_FALSE(gate.has_room());
-    CHECK(gate.reserve(slot, 1) == 0);
+    CHECK(gate.reserve(slot, 1, 1) == 0);
     // Of the 3 only 1 was used, of the 7 all.
-    slot.word = slot.word + Slot::kOneItem;
+    slot.word = slot.word + 1;
     CHECK(gate.finish_reserved(slot, 3, 1));
-    slot.word = slot.word + 7 * Slot::kOneItem;
+    slot.word = slot.word + 7;
     CHECK_FALSE(gate.finish_reserved(slot, 7, 7));
     CHECK(insert_until_full(gate, slot) == 2);
   }
@@ -106,7 +106,7 @@ TEST_SUITE("gate") {
     Gate gate(64);
     Slot slot;
     for (int round = 0; round < 1000; ++round) {
-      CHECK(gate.reserve(slot, 50) == 50);
+      CHECK(gate.reserve(slot, 1, 50) == 50);
       CHECK(gate.finish_reserved(slot, 50, 0));
     }
     CHECK(insert_until_full(gate, slot) == 64);
@@ -115,14 +115,30 @@ TEST_SUITE("gate") {
   TEST_CASE("a reservation of more than any capacity is cut to what is free") {
     Gate gate(5);
     Slot slot;
-    CHECK(gate.reserve(slot, static_cast<std::size_t>(-1)) == 5);
+    CHECK(gate.reserve(slot, 1, static_cast<std::size_t>(-1)) == 5);
+  }
+
+  TEST_CASE("a reservation of all or nothing takes nothing where there is not room for all") {
+    Gate gate(100);
+    Slot slot;
+    CHECK(gate.reserve(slot, 101, 101) == 0);
+    for (int item = 0; item < 30; ++item) REQUIRE(insert_one(gate, slot));
+    CHECK(gate.reserve(slot, 71, 71) == 0);
+    CHECK(gate.reserve(slot, 70, 70) == 70);
+    CHECK_FALSE(gate.has_room());
+    gate.use_reserved(slot, 70);
+    gate.undo_reserved(slot, 70);  // The items did not go in after all.
+    CHECK(gate.reserve(slot, 60, 60) == 60);
+    gate.use_reserved(slot, 60);
+    slot.word = slot.word + 60;
+    CHECK(insert_until_full(gate, slot) == 10);
   }
 
   TEST_CASE("a reservation counts what the slot has inserted unasked") {
     Gate gate(1000);  // settles every 15 items
     Slot slot;
     for (int item = 0; item < 10; ++item) REQUIRE(insert_one(gate, slot));
-    CHECK(gate.reserve(slot, 5000) == 990);
+    CHECK(gate.reserve(slot, 1, 5000) == 990);
   }
 
   TEST_CASE("a thread that ends settles its debt") {
@@ -145,15 +161,15 @@ TEST_SUITE("gate") {
   }
 
   // (M3)
-  TEST_CASE("the counts are right when a slot's word wraps") {
+  TEST_CASE("the counts are right up to the last item that a slot can count") {
     Gate gate(100);
     Slot slot;
-    slot.word = static_cast<std::uint64_t>(-6);
+    slot.word = Slot::kInside - 201;  // At a billion a second it is 292 years to there.
     slot.settled_word = slot.word;
     slot.check_at = slot.word;
     CHECK(insert_until_full(gate, slot) == 100);
     gate.release(100);
-    CHECK(gate.reserve(slot, 1000) == 100);
+    CHECK(gate.reserve(slot, 1, 1000) == 100);
   }
 
   // (M3) From here on through the front.

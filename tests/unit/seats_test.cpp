@@ -45,7 +45,7 @@ struct Hall {
 
 void insert_one(Slot& slot, int item) {
   REQUIRE(static_cast<LaneSlot<int>&>(slot).push(std::move(item)));
-  slot.word = slot.word + Slot::kOneItem;
+  slot.word = slot.word + 1;
 }
 
 }  // namespace
@@ -115,10 +115,10 @@ TEST_SUITE("seats") {
     REQUIRE(hall.partitions[0]->gate.settle(*seat.slots[0]));
     for (int item = 0; item < 10; ++item) insert_one(*seat.slots[0], item);  // unsettled
     Seat& other = seats.borrow();
-    CHECK(hall.partitions[0]->gate.reserve(*other.slots[0], 5000) == 1000);
+    CHECK(hall.partitions[0]->gate.reserve(*other.slots[0], 1, 5000) == 1000);
     hall.partitions[0]->gate.finish_reserved(*other.slots[0], 1000, 0);
     seats.give_back(seat);
-    CHECK(hall.partitions[0]->gate.reserve(*other.slots[0], 5000) == 990);
+    CHECK(hall.partitions[0]->gate.reserve(*other.slots[0], 1, 5000) == 990);
   }
 
   TEST_CASE("a thread finds its seat in many buffers, more than it remembers") {

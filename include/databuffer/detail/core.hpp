@@ -107,8 +107,11 @@ class Core {
 
   /// This thread's seat, if it has used the buffer lately; else null.
   [[nodiscard]] Seat* find_seat() const noexcept {
-    const SeatCache::Entry& entry = seat_cache.entry(id);
-    return entry.buffer_id == id ? entry.seat : nullptr;
+    const SeatCache::Entry& last = seat_cache.last;
+    if (last.buffer_id != id) [[unlikely]]
+      return recall_seat();
+    if (last.seat == nullptr) __builtin_unreachable();  // It spares the caller the look.
+    return last.seat;
   }
 
   /// The whole of an insert, for every case the fast path does not cover. `count`: items in the
@@ -119,6 +122,12 @@ class Core {
 
   /// The slot has reached check_at: settles its debt. Returns whether there is room.
   [[nodiscard]] virtual bool settle(Slot& slot) noexcept = 0;
+
+  /// Takes room for `count` more items in the slot, settled as if they were in already. Returns
+  /// false, with nothing taken, if there is not room for all.
+  [[nodiscard]] virtual bool reserve(Slot& slot, std::size_t count) noexcept = 0;
+  /// Takes reserve() back: they did not go in.
+  virtual void unreserve(Slot& slot, std::size_t count) noexcept = 0;
 
   /// Draws the seat's next run of tickets.
   virtual void draw_tickets(Seat& seat) noexcept = 0;
@@ -155,6 +164,9 @@ class Core {
   alignas(kDestructiveBytes) const std::uint64_t id;
   std::atomic<std::uint32_t> attention;  // written by close, fork, telemetry; read by producers
   char separation_[kDestructiveBytes - sizeof(std::uint64_t) - sizeof(std::uint32_t)]{};
+
+ private:
+  [[nodiscard]] Seat* recall_seat() const noexcept;
 };
 
 }  // namespace databuffer::detail

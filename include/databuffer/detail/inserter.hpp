@@ -40,26 +40,28 @@ class Inserter {
  public:
   explicit Inserter(Core& core) noexcept : core_(&core) {}
 
-  InsertStatus insert(T& item, Timeout timeout, bool may_wait) {
+  /// `timeout`: a Duration, or none for the one in the options. (Given only to who needs it: each
+  /// store of the hot path counts.)
+  template <class... Limit>
+  InsertStatus insert(T& item, bool may_wait, Limit... timeout) {
     if (Seat* const seat = core_->find_seat(); seat != nullptr) [[likely]] {
       Slot& slot = *seat->cursor;
-      if (try_push(slot, item)) [[likely]] {
-        seat->cursor = slot.next;
-        if (--seat->tickets_left == 0) [[unlikely]]
-          core_->draw_tickets(*seat);
+      advance(*seat, slot);  // Before, so that the seat need not be kept in a register.
+      if (try_push(slot, item)) [[likely]]
         return InsertStatus::kAccepted;
-      }
+      seat->cursor = &slot;
     }
-    return insert_slowly(kAnyPartition, item, timeout, may_wait);
+    return insert_slowly(*core_, kAnyPartition, item, may_wait, timeout...);
   }
 
-  InsertStatus insert_keyed(std::size_t hash, T& item, Timeout timeout) {
+  template <class... Limit>
+  InsertStatus insert_keyed(std::size_t hash, T& item, Limit... timeout) {
     const std::size_t partition_index = partition_of(hash, core_->options().partitions);
     if (Seat* const seat = core_->find_seat(); seat != nullptr) [[likely]] {
       if (try_push(*seat->slots[partition_index], item)) [[likely]]
         return InsertStatus::kAccepted;
     }
-    return insert_slowly(partition_index, item, timeout, true);
+    return insert_slowly(*core_, partition_index, item, true, timeout...);
   }
 
   template <class R>
@@ -81,6 +83,29 @@ class Inserter {
   }
 
  private:
+  void advance(Seat& seat, Slot& slot) noexcept {
+    seat.cursor = slot.next;
+    if (--seat.tickets_left == 0) [[unlikely]]
+      core_->draw_tickets(seat);
+  }
+
+  /// Where the partition whose turn it is has no room, round robin passes on to the next that has.
+  bool pass_on(T& item) noexcept {
+    Seat* const seat = core_->find_seat();
+    if (seat == nullptr) return false;
+    Slot* slot = seat->cursor;
+    // relaxed: only this thread writes it. settle() leaves a full partition's slot like this.
+    while (slot->word.load(std::memory_order_relaxed) == slot->check_at) {
+      slot = slot->next;
+      if (slot == seat->cursor) return false;
+      if (try_push(*slot, item)) {
+        advance(*seat, *slot);
+        return true;
+      }
+    }
+    return false;
+  }
+
   /// Steps, each with the other side that it is paired with in engine/README.md:
   ///   [P1] mark: the producer is inside     pairs with close's look at the marks
   ///   [P2] read `attention`                 … after close has set it
@@ -91,10 +116,8 @@ class Inserter {
   bool try_push(Slot& slot, T& item) noexcept {
     // relaxed: only this thread writes it.
     const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
-    if (word == slot.check_at && !core_->settle(slot)) [[unlikely]]
-      return false;
     // Inside already: an item's own constructor inserts. The engine finds it another seat.
-    if ((word & Slot::kInside) != 0) [[unlikely]]
+    if (word >= slot.check_at && ((word & Slot::kInside) != 0 || !core_->settle(slot))) [[unlikely]]
       return false;
 
     // [P1] relaxed: ordered before [P2] by the fence pair, and nothing is published by it.
@@ -108,24 +131,65 @@ class Inserter {
       slot.word.store(word, std::memory_order_release);
       return false;
     }
-    // [P3] release: whoever reads the new count finds the item in the queue.
-    slot.word.store(word + Slot::kOneItem, std::memory_order_release);
-    light_fence();
-    // [P4] relaxed: ordered after [P3] by the fence pair.
-    if (slot.watch->load(std::memory_order_relaxed) != 0) [[unlikely]]
-      core_->count_down(slot, 1);
+    publish(slot, word, 1);
     return true;
   }
 
-  [[gnu::noinline]] InsertStatus insert_slowly(std::size_t partition_index, T& item,
-                                               Timeout timeout, bool may_wait) {
+  /// As try_push, for several items that appear at once: all or none. The room is taken before.
+  template <class Iterator>
+  bool try_push_bulk(Slot& slot, Iterator first, std::size_t count) noexcept {
+    // relaxed, both: only this thread writes the one; the other is looked at again below.
+    const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
+    if ((word & Slot::kInside) != 0 || core_->attention.load(std::memory_order_relaxed) != 0 ||
+        !core_->reserve(slot, count)) [[unlikely]]
+      return false;
+
+    // [P1], [P2] and their orders: as in try_push.
+    slot.word.store(word | Slot::kInside, std::memory_order_relaxed);
+    light_fence();
+    if (core_->attention.load(std::memory_order_acquire) != 0 ||
+        !static_cast<LaneSlot<T>&>(slot).push_bulk_in_place(first, count)) [[unlikely]] {
+      slot.word.store(word, std::memory_order_release);
+      core_->unreserve(slot, count);
+      return false;
+    }
+    publish(slot, word, count);
+    return true;
+  }
+
+  void publish(Slot& slot, std::uint64_t word, std::size_t count) noexcept {
+    // [P3] release: whoever reads the new count finds the items in the queue.
+    slot.word.store(word + count, std::memory_order_release);
+    light_fence();
+    // [P4] relaxed: ordered after [P3] by the fence pair.
+    if (slot.watch->load(std::memory_order_relaxed) != 0) [[unlikely]]
+      core_->count_down(slot, count);
+  }
+
+  // Static: an Inserter that lives in a register need not be stored for a call that is not made.
+  template <class... Limit>
+  [[gnu::noinline]] static InsertStatus insert_slowly(Core& core, std::size_t partition_index,
+                                                      T& item, bool may_wait, Limit... timeout) {
+    if (partition_index == kAnyPartition && Inserter(core).pass_on(item)) {
+      return InsertStatus::kAccepted;
+    }
     ItemSource<T> source(item);
-    return core_->insert(partition_index, source, 1, timeout, may_wait).status;
+    return core.insert(partition_index, source, 1, Timeout(timeout...), may_wait).status;
   }
 
   template <class Iterator, class Sentinel>
   InsertBatchResult insert_iterators(Iterator first, Sentinel last, std::size_t count,
                                      Timeout timeout) {
+    if constexpr (DirectRange<T, Iterator, Sentinel>) {
+      // A block's worth at most: beyond that the few calls that are saved do not count.
+      Seat* const seat = core_->find_seat();
+      if (seat != nullptr && count != 0 && count <= QueueTraits<T>::block_items()) {
+        Slot& slot = *seat->cursor;
+        advance(*seat, slot);
+        if (try_push_bulk(slot, first, count)) return {InsertStatus::kAccepted, count};
+        seat->cursor = &slot;
+      }
+    }
     RangeSource<T, Iterator, Sentinel> source(std::move(first), std::move(last));
     return core_->insert(kAnyPartition, source, count, timeout, true);
   }

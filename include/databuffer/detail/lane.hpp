@@ -83,6 +83,12 @@ struct alignas(kDestructiveBytes) LaneSlot : Slot {
     return queue->enqueue(valid_token(), std::move(item));
   }
 
+  /// The same for `count` items, all or none. Requires    count <= QueueTraits<T>::block_items().
+  template <class Iterator>
+  [[nodiscard]] bool push_bulk_in_place(Iterator first, std::size_t count) noexcept {
+    return queue->try_enqueue_bulk(valid_token(), first, count);
+  }
+
   /// Returns how many went in, from the front, before the queue could not allocate; the others are
   /// untouched. A block at a time: when version 1.0.3 cannot allocate the second of several, it
   /// keeps the first, but forgets that its index needs a place for it, and sooner or later it

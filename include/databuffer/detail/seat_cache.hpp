@@ -17,10 +17,18 @@ struct SeatCache {
     std::uint64_t buffer_id;  // 0: none
     Seat* seat;               // borrowed from the buffer
   };
-  std::array<Entry, kEntries> entries;
+  Entry last;                            // of all
+  std::array<Entry, kEntries> by_digit;  // by the id modulo their number
 
-  [[nodiscard]] Entry& entry(std::uint64_t buffer_id) noexcept {
-    return entries[buffer_id % kEntries];
+  void remember(std::uint64_t buffer_id, Seat* seat) noexcept {
+    last = by_digit[buffer_id % kEntries] = {buffer_id, seat};
+  }
+  /// Null if there is none. It becomes the last.
+  [[nodiscard]] Seat* recall(std::uint64_t buffer_id) noexcept {
+    const Entry& entry = by_digit[buffer_id % kEntries];
+    if (entry.buffer_id != buffer_id) return nullptr;
+    last = entry;
+    return entry.seat;
   }
 };
 

@@ -12,20 +12,22 @@ namespace databuffer::detail {
 /// consumer reads `word`. A Slot is the first part of a LaneSlot<T>, which adds the queue's token;
 /// both lie on one line that only the producer writes.
 ///
-///   word    2 × items inserted, plus 1 while the producer is inside the queue.
-///   debt    (word - settled_word) / 2: items inserted and not yet told to the partition's gate.
+///   word    items inserted; with the highest bit set while the producer is inside the queue.
+///   debt    word - settled_word: items inserted and not yet told to the partition's gate.
 struct Slot {
   std::atomic<std::uint64_t> word{0};  // written by the producer; read by the consumer and close
-  std::uint64_t check_at = 0;          // producer only: settle when `word` reaches this
+  std::uint64_t check_at = 0;          // producer only: look closer when `word` is not below this
   Slot* next = nullptr;                // fixed: same seat, next partition; a ring
   const std::atomic<std::uint64_t>* watch = nullptr;  // fixed: the partition's doorbell watch
   std::uint64_t settled_word = 0;                     // producer only
   std::size_t partition_index = 0;                    // fixed
 
-  static constexpr std::uint64_t kInside = 1;
-  static constexpr std::uint64_t kOneItem = 2;
+  // The highest, so that one comparison with `check_at` finds it, too.
+  static constexpr std::uint64_t kInside = std::uint64_t{1} << 63U;
 
-  [[nodiscard]] static std::uint64_t items_of(std::uint64_t word) noexcept { return word >> 1; }
+  [[nodiscard]] static std::uint64_t items_of(std::uint64_t word) noexcept {
+    return word & ~kInside;
+  }
 };
 
 /// One producer thread's places in all partitions of a buffer, and where it stands in its round.
