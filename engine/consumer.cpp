@@ -194,8 +194,11 @@ bool Consumer::gather(FlushReason reason, TimePoint now) {
   } else {
     empty_at_ = now;
     // While the handler runs the first item of the next batch says when it came; unless they pour
-    // in, when each batch would pay for it and be full before its deadline matters.
-    if (!is_hot(now)) arm(1);
+    // in, when each batch would pay for it and be full before its deadline matters. That is known
+    // of short calls only: behind a long one the producers may have ceased.
+    const bool is_soon_full = time_to_fill() <= kHotFill && flusher_.last_call() <= kHotFill &&
+                              buffer_.options().threading == Threading::kOwn;
+    if (!is_soon_full) arm(1);
   }
   return true;
 }
@@ -326,7 +329,7 @@ void Consumer::wait(TimePoint next, TimePoint now) noexcept {
       break;
   }
   const Duration fill = time_to_fill();
-  if (would_oversleep() && now >= contended_until_) return stay_awake(now + fill);
+  if (would_oversleep() && steady_clock().now() >= contended_until_) return stay_awake(fill);
   sleep(std::min(next, now + std::clamp(fill, kShortestNap, kLongestNap)), now);
 }
 
@@ -341,13 +344,13 @@ bool Consumer::would_oversleep() const noexcept {
 }
 
 // Until the batch is there, without a look at what producers write. Where others want the core, it
-// is theirs, and for a while we nap.
-void Consumer::stay_awake(TimePoint until) noexcept {
-  TimePoint last = buffer_.now();
-  until = std::min(until, last + kLongSleep);
+// is theirs, and for a while we nap. As sleep(), on the machine's clock: the buffer's may stand.
+void Consumer::stay_awake(Duration fill) noexcept {
+  TimePoint last = steady_clock().now();
+  const TimePoint until = last + std::min(fill, kLongSleep);
   while (last < until) {
     sched_yield();
-    const TimePoint now = buffer_.now();
+    const TimePoint now = steady_clock().now();
     if (now - last > kShortestNap) {
       contended_until_ = deadline_after(now, kStaysHot);
       return;

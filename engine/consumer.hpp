@@ -82,7 +82,7 @@ class Consumer {
   [[nodiscard]] bool keeps_looking(TimePoint now) noexcept;
   void wait(TimePoint next, TimePoint now) noexcept;
   [[nodiscard]] bool would_oversleep() const noexcept;
-  void stay_awake(TimePoint until) noexcept;
+  void stay_awake(Duration fill) noexcept;
   void sleep(TimePoint until, TimePoint now) noexcept;
   void park(TimePoint next, TimePoint now) noexcept;
 
@@ -113,7 +113,7 @@ class Consumer {
   std::uint64_t rate_inserted_ = 0;
   double items_per_ns_ = 0;
   TimePoint hot_until_ = TimePoint::min();
-  TimePoint contended_until_ = TimePoint::min();
+  TimePoint contended_until_ = TimePoint::min();  // on the machine's clock
 
   // Read by next_deadline().
   std::atomic<Duration> next_{TimePoint::max().time_since_epoch()};

@@ -136,7 +136,7 @@ FlushResult Flusher::call(Handler& handler, const Range& range, TimePoint now,
   if (call_.report_overdue(ended, buffer_.options().flush_timeout, overdue)) {
     buffer_.report_overdue(partition_.index, overdue);
   }
-  event.duration = call_.end(ended).duration;
+  event.duration = last_call_ = call_.end(ended).duration;
   event.event = result.is_ok() ? Event::kFlushStop : Event::kFlushException;
   event.error = result.message();
   buffer_.emit(event);

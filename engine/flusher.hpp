@@ -51,6 +51,9 @@ class Flusher {
   /// Makes one handler call. With `is_last` what fails is not tried again, only halved.
   void step(Handler& handler, TimePoint now, bool is_last) noexcept;
 
+  /// How long the last handler call took. The consumer's.
+  [[nodiscard]] Duration last_call() const noexcept { return last_call_; }
+
   [[nodiscard]] std::string last_error() const;
 
  private:
@@ -89,6 +92,8 @@ class Flusher {
   std::size_t ended_items_ = 0;   // with this call
   std::size_t failed_items_ = 0;  // so far
   FlushResult failure_;           // the first final one
+
+  Duration last_call_{};
 
   mutable std::mutex error_mutex_;
   std::string last_error_;  // guarded by the mutex

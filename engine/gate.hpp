@@ -61,6 +61,7 @@ class Gate {
     } while (!settled_.compare_exchange_weak(
         settled, settled + debt + static_cast<std::int64_t>(granted), std::memory_order_seq_cst));
     slot.settled_word = word;
+    slot.check_at = word;  // What was free is taken: who inserts meanwhile asks.
     return granted;
   }
 

@@ -135,7 +135,7 @@ Slot* BufferCore::find_room(InsertCall& call, Seat& seat) noexcept {
       return nullptr;
     }
     // relaxed: this thread is the only writer.
-    if ((slot.word.load(std::memory_order_relaxed) != slot.check_at || settle(slot)) &&
+    if ((slot.word.load(std::memory_order_relaxed) < slot.check_at || settle(slot)) &&
         partitions_[slot.partition_index]->weight_gate.has_room(call.weight)) {
       return &slot;
     }

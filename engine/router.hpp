@@ -15,7 +15,8 @@ namespace databuffer::detail {
 /// rotation for each thread and, run by run, for all together.
 class Router {
  public:
-  static constexpr std::uint64_t kRun = 256;
+  /// A prime, so that the runs begin at every partition.
+  static constexpr std::uint64_t kRun = 251;
 
   /// `first_ticket` other than 0 is for tests of the counter's wrap.
   explicit Router(std::size_t partition_count, std::uint64_t first_ticket = 0) noexcept

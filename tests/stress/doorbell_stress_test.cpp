@@ -27,9 +27,11 @@ namespace {
 
 using namespace std::chrono_literals;
 using databuffer::Buffer;
+using databuffer::CallStatus;
 using databuffer::FlushContext;
 using databuffer::InsertStatus;
 using databuffer::Options;
+using databuffer::TimePoint;
 using databuffer::WaitStrategy;
 using databuffer::stress::Budget;
 using databuffer::stress::Crew;
@@ -244,6 +246,30 @@ TEST_SUITE("doorbell") {
       CHECK(refused == 0);
       CHECK(handled == inserted);
       MESSAGE("capacity " << capacity << ": " << inserted.load() << " items");
+    }
+  }
+
+  TEST_CASE("a clock that stands still keeps nobody from flushing and closing") {
+    for (const WaitStrategy wait : {WaitStrategy::kAdaptive, WaitStrategy::kPark,
+                                    WaitStrategy::kYield, WaitStrategy::kSpin}) {
+      CAPTURE(databuffer::to_string(wait));
+      databuffer::ManualClock clock(TimePoint{1h});
+      std::atomic<std::uint64_t> handled{0};
+      Buffer<Item> buffer(
+          {.name = "still", .max_size = 1000, .wait_strategy = wait, .clock = &clock},
+          [&](std::span<Item> items) { handled += items.size(); });
+      for (int round = 0; round < 100; ++round) {  // By this clock they pour in.
+        for (int item = 0; item < 900; ++item) {
+          REQUIRE(buffer.insert(Item{}) == InsertStatus::kAccepted);
+        }
+        clock.advance(20us);
+        buffer.flush();
+      }
+      CHECK(buffer.sync_flush(30s)[0].status == CallStatus::kDone);
+      CHECK(handled == 90'000);
+      CHECK(buffer.insert(Item{}) == InsertStatus::kAccepted);
+      CHECK(buffer.close(30s).status == CallStatus::kDone);
+      CHECK(handled == 90'001);
     }
   }
 

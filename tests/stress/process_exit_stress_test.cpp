@@ -38,7 +38,9 @@ struct Ending {
 /// Runs the test case `name` of this program as the process that ends.
 Ending run_ending_process(const std::string& name) {
   const std::string program = std::filesystem::read_symlink("/proc/self/exe");
-  const std::string command = std::string(kVariable) + "=1 exec timeout 60 '" + program +
+  const char* const emulator = std::getenv("DATABUFFER_TEST_EMULATOR");  // preset aarch64
+  const std::string command = std::string(kVariable) + "=1 exec timeout 60 " +
+                              (emulator == nullptr ? "" : emulator) + " '" + program +
                               "' --no-intro --test-case='" + name + "' 2>&1";
   Ending ending;
   std::fflush(nullptr);

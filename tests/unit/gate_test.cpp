@@ -134,6 +134,14 @@ TEST_SUITE("gate") {
     CHECK(insert_until_full(gate, slot) == 10);
   }
 
+  TEST_CASE("while a reservation is being filled nothing goes in unasked") {
+    Gate gate(1000);
+    Slot slot;
+    REQUIRE(insert_one(gate, slot));  // … and 14 more might, unasked
+    CHECK(gate.reserve(slot, 1, 5000) == 999);
+    CHECK_FALSE(insert_one(gate, slot));
+  }
+
   TEST_CASE("a reservation counts what the slot has inserted unasked") {
     Gate gate(1000);  // settles every 15 items
     Slot slot;

@@ -50,6 +50,16 @@ std::vector<CountedItem> counted(int count) {
   return items;
 }
 
+/// A contiguous range whose size() does not tell the truth.
+struct LyingRange {
+  const int* first;
+  const int* last;
+  std::size_t claimed;
+  [[nodiscard]] const int* begin() const { return first; }
+  [[nodiscard]] const int* end() const { return last; }
+  [[nodiscard]] std::size_t size() const { return claimed; }
+};
+
 std::vector<int> values(const std::vector<CountedItem>& items) {
   std::vector<int> out;
   for (const CountedItem& item : items) out.push_back(item.value);
@@ -231,6 +241,19 @@ TEST_SUITE("insert_batch") {
     REQUIRE(items.size() == 120);
     for (std::size_t index = 0; index < items.size(); ++index) {
       if (index % 40 != 0) CHECK(items[index] == items[index - 1] + 1);
+    }
+  }
+
+  TEST_CASE("no more goes in than there is, whatever the range says of its size") {
+    const std::array items{1, 2, 3, 4, 5, 6, 7, 8};
+    for (const std::size_t claimed : {4U, 8U, 1000U}) {
+      CAPTURE(claimed);
+      ManualBuffer<int> buffer;
+      const int* const first = items.data();
+      for (int call = 0; call < 2; ++call) {  // the first one makes a seat and a block
+        CHECK(buffer->insert_batch(LyingRange{first, first + 3, claimed}).accepted == 3);
+      }
+      CHECK(buffer->take() == std::vector<int>{1, 2, 3, 1, 2, 3});
     }
   }
 

@@ -149,6 +149,29 @@ TEST_SUITE("interval trigger") {
     CHECK(buffer.work_all() == came + 10s);
   }
 
+  TEST_CASE(
+      "so have those that came at the end of a long call, behind batches that filled at once") {
+    ManualBuffer<int>* self = nullptr;
+    TimePoint came{};
+    ManualBuffer<int> buffer({.max_size = 10, .flush_interval = 10s, .capacity = 100},
+                             [&](Batch<int>&, const FlushContext& context) {
+                               if (context.batch_id == 50) {
+                                 self->advance(3s);
+                                 (*self)->insert(10);
+                                 came = self->now();
+                               }
+                               return FlushResult::ok();
+                             });
+    self = &buffer;
+    TimePoint next{};
+    for (int batch = 0; batch < 50; ++batch) {
+      buffer->insert_batch(numbers(0, 10));
+      buffer.advance(11us);
+      next = buffer.work_all();
+    }
+    CHECK(next == came + 10s);
+  }
+
   // An item's wait is bounded also where its batch is not the first that left.
   TEST_CASE("items left behind by a batch keep their deadline, however late that batch was") {
     ManualBuffer<int> buffer({.max_size = 10, .flush_interval = 10s, .capacity = 100});

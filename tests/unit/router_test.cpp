@@ -70,6 +70,18 @@ TEST_SUITE("router") {
     }
   }
 
+  TEST_CASE("threads that insert one item each do not all choose the same partition") {
+    for (const std::size_t partitions : {2U, 3U, 4U, 8U, 12U, 64U, 100U}) {
+      CAPTURE(partitions);
+      Router router(partitions);
+      std::vector<std::uint64_t> counts(partitions);
+      for (std::size_t thread = 0; thread < 5 * partitions; ++thread) {
+        ++counts[Walker(partitions).step(router)];
+      }
+      CHECK(spread(counts) == 0);
+    }
+  }
+
   TEST_CASE("one partition needs no tickets") {
     Router router(1);
     Walker walker(1);

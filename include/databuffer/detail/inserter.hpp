@@ -49,7 +49,7 @@ class Inserter {
       advance(*seat, slot);  // Before, so that the seat need not be kept in a register.
       if (try_push(slot, item)) [[likely]]
         return InsertStatus::kAccepted;
-      seat->cursor = &slot;
+      retreat(*seat, slot);
     }
     return insert_slowly(*core_, kAnyPartition, item, may_wait, timeout...);
   }
@@ -87,6 +87,12 @@ class Inserter {
     seat.cursor = slot.next;
     if (--seat.tickets_left == 0) [[unlikely]]
       core_->draw_tickets(seat);
+  }
+
+  /// Takes advance() back, but for a run that has been drawn.
+  static void retreat(Seat& seat, Slot& slot) noexcept {
+    seat.cursor = &slot;
+    ++seat.tickets_left;
   }
 
   /// Where the partition whose turn it is has no room, round robin passes on to the next that has.
@@ -181,13 +187,15 @@ class Inserter {
   InsertBatchResult insert_iterators(Iterator first, Sentinel last, std::size_t count,
                                      Timeout timeout) {
     if constexpr (DirectRange<T, Iterator, Sentinel>) {
-      // A block's worth at most: beyond that the few calls that are saved do not count.
+      // A block's worth at most: beyond that the few calls that are saved do not count. (And no
+      // more than there is, whatever size() says.)
       Seat* const seat = core_->find_seat();
-      if (seat != nullptr && count != 0 && count <= QueueTraits<T>::block_items()) {
+      if (seat != nullptr && count != 0 && count <= QueueTraits<T>::block_items() &&
+          count <= static_cast<std::size_t>(last - first)) {
         Slot& slot = *seat->cursor;
         advance(*seat, slot);
         if (try_push_bulk(slot, first, count)) return {InsertStatus::kAccepted, count};
-        seat->cursor = &slot;
+        retreat(*seat, slot);
       }
     }
     RangeSource<T, Iterator, Sentinel> source(std::move(first), std::move(last));
