@@ -199,11 +199,12 @@ TEST_SUITE("interval trigger") {
     buffer->insert_batch(numbers(0, 6));
     TimePoint batch_before = buffer.now();
     buffer.work_all();
-    for (int round = 1; round <= 4; ++round) {  // Each leaves two behind, of those that just came.
+    // Each round leaves two behind, of those that just came.
+    for (std::size_t round = 1; round <= 4; ++round) {
       buffer.advance(9s);
       buffer->insert_batch(numbers(0, 4));
       const TimePoint next = buffer.work_all();
-      REQUIRE(buffer.batch_sizes() == std::vector<std::size_t>(1U + round, 4));
+      REQUIRE(buffer.batch_sizes() == std::vector<std::size_t>(1 + round, 4));
       CHECK(next == batch_before + 10s);
       batch_before = buffer.now();
     }
