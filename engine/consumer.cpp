@@ -17,7 +17,8 @@ constexpr Duration kHotFill = std::chrono::milliseconds{1};
 // Naps: not shorter than a sleep takes anyway, not longer than a trigger may be late.
 constexpr Duration kShortestNap = std::chrono::microseconds{20};
 constexpr Duration kLongestNap = std::chrono::microseconds{500};
-// It is taken to be so for a while after it was: producers may only have been waiting for a core.
+// Behind batches that followed each other so fast, naps go on for a while though nothing comes:
+// producers may only be waiting for a core.
 constexpr Duration kStaysHot = std::chrono::milliseconds{5};
 // What a nap may take that was to be short. A rate, in items per ns, at which that matters.
 constexpr Duration kLongSleep = std::chrono::microseconds{200};
@@ -169,6 +170,7 @@ TimePoint Consumer::flush_batch(FlushReason reason, TimePoint now) {
 // Moves the next batch out of the partition. Returns whether there was one.
 bool Consumer::gather(FlushReason reason, TimePoint now) {
   partition_.weight_gate.forget_demand();  // Whoever finds no room from here on demands anew.
+  const TimePoint gathered_before = gathered_at_;
   TimePoint since{};
   {
     partition_.turn.acquire();
@@ -186,6 +188,7 @@ bool Consumer::gather(FlushReason reason, TimePoint now) {
   if (flusher_.cargo().size() == 0) return false;
 
   const std::size_t left_behind = partition_.pending();
+  if (gathered_before >= now - kHotFill) hot_until_ = deadline_after(now, kStaysHot);
   flusher_.begin({reason, left_behind, schedule_.first()}, now);
   schedule_.next_batch();
   observe_rate(now);
@@ -292,12 +295,11 @@ Duration Consumer::time_to_fill() const noexcept {
 }
 
 // Whether items pour in.
-bool Consumer::is_hot(TimePoint now) noexcept {
-  if (time_to_fill() <= kHotFill) hot_until_ = deadline_after(now, kStaysHot);
-  return now < hot_until_;
+bool Consumer::is_hot(TimePoint now) const noexcept {
+  return time_to_fill() <= kHotFill || now < hot_until_;
 }
 
-bool Consumer::keeps_looking(TimePoint now) noexcept {
+bool Consumer::keeps_looking(TimePoint now) const noexcept {
   if (buffer_.options().threading == Threading::kManual) return false;
   switch (buffer_.options().wait_strategy) {
     case WaitStrategy::kSpin:
