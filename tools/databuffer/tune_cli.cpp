@@ -64,7 +64,7 @@ constexpr Duration kMaxBudget = 24h;
 Options tune_defaults() {
   Options options;
   options.name = "tuned";
-  options.close_timeout = 10s;  // for a handler that does not come back
+  options.close_timeout = kTrialCloseTimeout;
   return options;
 }
 

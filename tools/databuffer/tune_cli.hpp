@@ -1,6 +1,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -14,6 +15,9 @@
 #include "tools/tuning/space.hpp"
 
 namespace databuffer::tools {
+
+/// How long a trial's end waits for a handler that does not come back, unless it is told.
+inline constexpr Duration kTrialCloseTimeout = std::chrono::seconds{10};
 
 /// What `databuffer tune` was asked to do.
 struct TuneSettings {

@@ -73,6 +73,9 @@ bool tune(const TuneSettings& settings, Measuring& with) {
   }
   tuning::Findings findings = tuning::findings_of(std::move(result), settings.search,
                                                   settings.workload.workload, settings.base);
+  if (findings.base.close_timeout == kTrialCloseTimeout) {  // It is the trials', not the user's.
+    findings.base.close_timeout = Options{}.close_timeout;
+  }
   findings.workload = inserts_text(settings.workload) + "; " + handler_text(settings.workload);
   findings.left_out = settings.left_out;
   return outputs.write(findings, with.console);
