@@ -6,7 +6,7 @@
 namespace databuffer::reference {
 namespace {
 
-constexpr std::uint64_t kTicketRun = 64;
+constexpr std::uint64_t kTicketRun = 251;  // Router::kRun
 
 }  // namespace
 

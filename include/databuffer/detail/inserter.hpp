@@ -45,11 +45,10 @@ class Inserter {
   template <class... Limit>
   InsertStatus insert(T& item, bool may_wait, Limit... timeout) {
     if (Seat* const seat = core_->find_seat(); seat != nullptr) [[likely]] {
-      Slot& slot = *seat->cursor;
-      advance(*seat, slot);  // Before, so that the seat need not be kept in a register.
+      Slot& slot = take_turn(*seat);  // Before, so that the seat need not be kept in a register.
       if (try_push(slot, item)) [[likely]]
         return InsertStatus::kAccepted;
-      retreat(*seat, slot);
+      give_turn_back(*seat, slot);
     }
     return insert_slowly(*core_, kAnyPartition, item, may_wait, timeout...);
   }
@@ -83,14 +82,17 @@ class Inserter {
   }
 
  private:
-  void advance(Seat& seat, Slot& slot) noexcept {
-    seat.cursor = slot.next;
-    if (--seat.tickets_left == 0) [[unlikely]]
+  /// The slot whose turn it is; the next insert takes the next one.
+  Slot& take_turn(Seat& seat) noexcept {
+    if (seat.tickets_left == 0) [[unlikely]]
       core_->draw_tickets(seat);
+    --seat.tickets_left;
+    Slot& slot = *seat.cursor;
+    seat.cursor = slot.next;
+    return slot;
   }
 
-  /// Takes advance() back, but for a run that has been drawn.
-  static void retreat(Seat& seat, Slot& slot) noexcept {
+  static void give_turn_back(Seat& seat, Slot& slot) noexcept {
     seat.cursor = &slot;
     ++seat.tickets_left;
   }
@@ -105,7 +107,8 @@ class Inserter {
       slot = slot->next;
       if (slot == seat->cursor) return false;
       if (try_push(*slot, item)) {
-        advance(*seat, *slot);
+        seat->cursor = slot->next;
+        if (seat->tickets_left > 0) --seat->tickets_left;  // The item's own code may have inserted.
         return true;
       }
     }
@@ -192,10 +195,9 @@ class Inserter {
       Seat* const seat = core_->find_seat();
       if (seat != nullptr && count != 0 && count <= QueueTraits<T>::block_items() &&
           count <= static_cast<std::size_t>(last - first)) {
-        Slot& slot = *seat->cursor;
-        advance(*seat, slot);
+        Slot& slot = take_turn(*seat);
         if (try_push_bulk(slot, first, count)) return {InsertStatus::kAccepted, count};
-        retreat(*seat, slot);
+        give_turn_back(*seat, slot);
       }
     }
     RangeSource<T, Iterator, Sentinel> source(std::move(first), std::move(last));

@@ -34,7 +34,7 @@ struct Slot {
 /// Owned by the buffer; lent to one thread at a time.
 struct alignas(kDestructiveBytes) Seat {
   Slot* cursor = nullptr;          // the slot the next insert goes to
-  std::uint64_t tickets_left = 0;  // steps to take before drawing a new run; at least 1
+  std::uint64_t tickets_left = 0;  // steps to take before drawing a new run
   Slot** slots = nullptr;          // fixed: by partition index
 };
 
