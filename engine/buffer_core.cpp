@@ -58,7 +58,7 @@ BufferCore::BufferCore(Options options, Parts parts)
       process_hooks_(process_hooks()),
       current_(std::make_unique<std::atomic<Consumer*>[]>(options_.partitions)),
       router_(options_.partitions),
-      seats_(partitions_, router_),
+      seats_(partitions_),
       seeds_(seed_of(options_)) {
   for (std::size_t index = 0; index < options_.partitions; ++index) {
     partitions_.push_back(std::make_unique<Partition>(index, options_, parts_.make_lane()));
@@ -90,14 +90,11 @@ bool BufferCore::settle(Slot& slot) noexcept {
 }
 
 bool BufferCore::reserve(Slot& slot, std::size_t count) noexcept {
-  Gate& gate = partitions_[slot.partition_index]->gate;
-  if (gate.reserve(slot, count, count) == 0) return false;
-  gate.use_reserved(slot, count);
-  return true;
+  return partitions_[slot.partition_index]->gate.reserve(slot, count, count) != 0;
 }
 
-void BufferCore::unreserve(Slot& slot, std::size_t count) noexcept {
-  partitions_[slot.partition_index]->gate.undo_reserved(slot, count);
+void BufferCore::unreserve(const Slot& slot, std::size_t count) noexcept {
+  partitions_[slot.partition_index]->gate.release(count);
   room_bell_.ring();
 }
 

@@ -17,8 +17,8 @@ constexpr Duration kHotFill = std::chrono::milliseconds{1};
 // Naps: not shorter than a sleep takes anyway, not longer than a trigger may be late.
 constexpr Duration kShortestNap = std::chrono::microseconds{20};
 constexpr Duration kLongestNap = std::chrono::microseconds{500};
-// Behind batches that followed each other so fast, naps go on for a while though nothing comes:
-// producers may only be waiting for a core.
+// Behind full batches that followed each other so fast, naps go on for a while though nothing
+// comes: producers may only be waiting for a core.
 constexpr Duration kStaysHot = std::chrono::milliseconds{5};
 // What a nap may take that was to be short. A rate, in items per ns, at which that matters.
 constexpr Duration kLongSleep = std::chrono::microseconds{200};
@@ -188,7 +188,9 @@ bool Consumer::gather(FlushReason reason, TimePoint now) {
   if (flusher_.cargo().size() == 0) return false;
 
   const std::size_t left_behind = partition_.pending();
-  if (gathered_before >= now - kHotFill) hot_until_ = deadline_after(now, kStaysHot);
+  if (reason == FlushReason::kSize && now <= deadline_after(gathered_before, kHotFill)) {
+    hot_until_ = deadline_after(now, kStaysHot);
+  }
   flusher_.begin({reason, left_behind, schedule_.first()}, now);
   schedule_.next_batch();
   observe_rate(now);
@@ -294,11 +296,6 @@ Duration Consumer::time_to_fill() const noexcept {
   return Duration(static_cast<Duration::rep>(missing / items_per_ns_));
 }
 
-// Whether items pour in.
-bool Consumer::is_hot(TimePoint now) const noexcept {
-  return time_to_fill() <= kHotFill || now < hot_until_;
-}
-
 bool Consumer::keeps_looking(TimePoint now) const noexcept {
   if (buffer_.options().threading == Threading::kManual) return false;
   switch (buffer_.options().wait_strategy) {
@@ -306,7 +303,7 @@ bool Consumer::keeps_looking(TimePoint now) const noexcept {
     case WaitStrategy::kYield:
       return true;
     case WaitStrategy::kAdaptive:
-      return is_hot(now);
+      return time_to_fill() <= kHotFill || now < hot_until_;
     case WaitStrategy::kPark:
       break;
   }
@@ -345,11 +342,12 @@ bool Consumer::would_oversleep() const noexcept {
   return room < items_per_ns_ * static_cast<double>(kLongSleep.count());
 }
 
-// Until the batch is there, without a look at what producers write. Where others want the core, it
-// is theirs, and for a while we nap. As sleep(), on the machine's clock: the buffer's may stand.
+// Until the batch is there, which is before the partition is full, without a look at what producers
+// write. Where others want the core, it is theirs, and for a while we nap. As sleep(), on the
+// machine's clock: the buffer's may stand.
 void Consumer::stay_awake(Duration fill) noexcept {
   TimePoint last = steady_clock().now();
-  const TimePoint until = last + std::min(fill, kLongSleep);
+  const TimePoint until = deadline_after(last, fill);
   while (last < until) {
     sched_yield();
     const TimePoint now = steady_clock().now();

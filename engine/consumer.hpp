@@ -78,7 +78,6 @@ class Consumer {
 
   void observe_rate(TimePoint now) noexcept;
   [[nodiscard]] Duration time_to_fill() const noexcept;
-  [[nodiscard]] bool is_hot(TimePoint now) const noexcept;
   [[nodiscard]] bool keeps_looking(TimePoint now) const noexcept;
   void wait(TimePoint next, TimePoint now) noexcept;
   [[nodiscard]] bool would_oversleep() const noexcept;

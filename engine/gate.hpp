@@ -74,19 +74,6 @@ class Gate {
     return true;
   }
 
-  /// All of what reserve() granted will be used: as finish_reserved(), before the items are in.
-  void use_reserved(Slot& slot, std::size_t granted) noexcept {
-    slot.settled_word += granted;
-    slot.check_at = slot.settled_word;
-  }
-
-  /// Takes use_reserved() back: no item went in. RoomBell::ring() must follow.
-  void undo_reserved(Slot& slot, std::size_t granted) noexcept {
-    slot.settled_word -= granted;
-    slot.check_at = slot.settled_word;
-    release(granted);
-  }
-
   /// A single item went in by the room settle() saw. If the item was read from a range, and reading
   /// it inserted others, they may have used that room: then the next insert asks.
   void finish_single(Slot& slot) noexcept {

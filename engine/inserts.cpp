@@ -95,7 +95,7 @@ void BufferCore::insert_items(InsertCall& call, Seat& seat) {
       return;
     }
     if (options_.weigh && !weigh_next(call)) return;
-    if (seat.tickets_left == 0) router_.draw(seat);
+    if (seat.tickets_left <= 0) router_.draw(seat);
     Slot* const slot = find_room(call, seat);
     if (call.is_nested) return;
     const bool goes_on = slot != nullptr ? insert_some(call, seat, *slot) : overflow(call, seat);
@@ -172,7 +172,7 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   call.accepted += inserted;
   if (call.partition_index == kAnyPartition && inserted > 0) {
     seat.cursor = slot.next;
-    if (seat.tickets_left > 0) --seat.tickets_left;  // The range's own code may have inserted.
+    --seat.tickets_left;
     if (!is_single) call.partition_index = slot.partition_index;  // The others follow.
   }
   if (prepared.is_exhausted) call.count = call.accepted + call.source.ahead();

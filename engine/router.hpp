@@ -16,7 +16,7 @@ namespace databuffer::detail {
 class Router {
  public:
   /// A prime, so that the runs begin at every partition.
-  static constexpr std::uint64_t kRun = 251;
+  static constexpr std::int64_t kRun = 251;
 
   /// `first_ticket` other than 0 is for tests of the counter's wrap.
   explicit Router(std::size_t partition_count, std::uint64_t first_ticket = 0) noexcept
@@ -26,7 +26,7 @@ class Router {
   void draw(Seat& seat) noexcept {
     if (partition_count_ == 1) {
       seat.cursor = seat.slots[0];
-      seat.tickets_left = std::numeric_limits<std::uint64_t>::max();
+      seat.tickets_left = std::numeric_limits<std::int64_t>::max();
       return;
     }
     // relaxed: only the number matters, and each is given out once.

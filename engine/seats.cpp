@@ -97,7 +97,6 @@ Seat& Seats::build() {
   for (const auto& partition : partitions_) partition->drain.add(*slots[partition->index]);
   Seat& seat = seats_.emplace_back();
   seat.slots = slots.data();
-  router_.draw(seat);
   return seat;
 }
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "databuffer/detail/slot.hpp"
-#include "engine/router.hpp"
 
 namespace databuffer::detail {
 
@@ -22,8 +21,7 @@ struct Partition;
 /// is the most threads that inserted at the same time, however many came and went.
 class Seats {
  public:
-  Seats(std::vector<std::unique_ptr<Partition>>& partitions, Router& router)
-      : partitions_(partitions), router_(router) {}
+  explicit Seats(std::vector<std::unique_ptr<Partition>>& partitions) : partitions_(partitions) {}
 
   /// A free seat, or a new one. Throws std::bad_alloc.
   [[nodiscard]] Seat& borrow();
@@ -41,7 +39,6 @@ class Seats {
   Seat& build();
 
   std::vector<std::unique_ptr<Partition>>& partitions_;  // fixed
-  Router& router_;
   std::mutex mutex_;
   std::deque<Seat> seats_;                         // guarded by the mutex; never shrinks
   std::deque<std::vector<Slot*>> slots_of_seats_;  // likewise; the slots belong to the lanes

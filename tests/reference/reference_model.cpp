@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/router.hpp"
+
 namespace databuffer::reference {
 namespace {
 
-constexpr std::uint64_t kTicketRun = 251;  // Router::kRun
+constexpr std::uint64_t kTicketRun = detail::Router::kRun;
 
 }  // namespace
 

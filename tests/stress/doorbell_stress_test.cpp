@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -294,6 +295,22 @@ TEST_SUITE("doorbell") {
     }));
     std::this_thread::sleep_for(2s);
     CHECK(count() == before);
+  }
+
+  TEST_CASE("a consumer parks behind a single burst") {  // E4
+    Options options{.name = "burst", .max_size = 100, .flush_interval = 1h};
+    std::atomic<std::uint64_t> handled{0};
+    Buffer<Item> buffer(std::move(options),
+                        [&](std::span<Item> items) { handled += items.size(); });
+    std::uint64_t fewest = 1000;
+    for (std::uint64_t burst = 1; burst <= 20; ++burst) {  // The quietest: the machine has others.
+      const std::uint64_t before = buffer.info()[0].wake_ups;
+      for (int item = 0; item < 100; ++item) buffer.insert(Item{});
+      REQUIRE(eventually([&] { return handled == burst * 100; }));
+      std::this_thread::sleep_for(10ms);
+      fewest = std::min(fewest, buffer.info()[0].wake_ups - before);
+    }
+    CHECK(fewest <= 4);  // for the first item and for the last, and a nap or two in between
   }
 
   TEST_CASE("a cold partition is rung at most twice a batch") {  // E4

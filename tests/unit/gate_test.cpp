@@ -126,11 +126,10 @@ TEST_SUITE("gate") {
     CHECK(gate.reserve(slot, 71, 71) == 0);
     CHECK(gate.reserve(slot, 70, 70) == 70);
     CHECK_FALSE(gate.has_room());
-    gate.use_reserved(slot, 70);
-    gate.undo_reserved(slot, 70);  // The items did not go in after all.
+    CHECK(gate.finish_reserved(slot, 70, 0));  // The items did not go in after all.
     CHECK(gate.reserve(slot, 60, 60) == 60);
-    gate.use_reserved(slot, 60);
     slot.word = slot.word + 60;
+    CHECK_FALSE(gate.finish_reserved(slot, 60, 60));
     CHECK(insert_until_full(gate, slot) == 10);
   }
 

@@ -38,10 +38,10 @@ class Walker {
 
   /// The partition of the next insert; as Inserter::insert moves on.
   std::size_t step(Router& router) {
-    if (seat_.cursor == nullptr) router.draw(seat_);
+    if (seat_.tickets_left <= 0) router.draw(seat_);
+    --seat_.tickets_left;
     const std::size_t partition_index = seat_.cursor->partition_index;
     seat_.cursor = seat_.cursor->next;
-    if (--seat_.tickets_left == 0) router.draw(seat_);
     return partition_index;
   }
 

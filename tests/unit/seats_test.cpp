@@ -20,7 +20,6 @@ using namespace databuffer;
 using databuffer::detail::LaneOf;
 using databuffer::detail::LaneSlot;
 using databuffer::detail::Partition;
-using databuffer::detail::Router;
 using databuffer::detail::Seat;
 using databuffer::detail::Seats;
 using databuffer::detail::Slot;
@@ -30,7 +29,7 @@ namespace {
 
 /// The partitions of a buffer, without the buffer.
 struct Hall {
-  explicit Hall(std::size_t partition_count) : router(partition_count), seats(partitions, router) {
+  explicit Hall(std::size_t partition_count) : seats(partitions) {
     const Options options{.name = "h", .max_size = 1000};
     for (std::size_t index = 0; index < partition_count; ++index) {
       partitions.push_back(
@@ -39,7 +38,6 @@ struct Hall {
   }
 
   std::vector<std::unique_ptr<Partition>> partitions;
-  Router router;
   Seats seats;
 };
 
@@ -59,8 +57,7 @@ TEST_SUITE("seats") {
       CHECK(seat.slots[index]->next == seat.slots[(index + 1) % 3]);
       CHECK(seat.slots[index]->watch == &hall.partitions[index]->doorbell.watch());
     }
-    CHECK(seat.cursor == seat.slots[0]);
-    CHECK(seat.tickets_left > 0);
+    CHECK(seat.tickets_left == 0);  // It draws when it inserts.
   }
 
   TEST_CASE("a seat that is out is not lent again") {
@@ -109,15 +106,13 @@ TEST_SUITE("seats") {
     Hall hall(0);
     hall.partitions.push_back(
         std::make_unique<Partition>(0, options, std::make_unique<LaneOf<int>>()));
-    Router router(1);
-    Seats seats(hall.partitions, router);
-    Seat& seat = seats.borrow();
+    Seat& seat = hall.seats.borrow();
     REQUIRE(hall.partitions[0]->gate.settle(*seat.slots[0]));
     for (int item = 0; item < 10; ++item) insert_one(*seat.slots[0], item);  // unsettled
-    Seat& other = seats.borrow();
+    Seat& other = hall.seats.borrow();
     CHECK(hall.partitions[0]->gate.reserve(*other.slots[0], 1, 5000) == 1000);
     hall.partitions[0]->gate.finish_reserved(*other.slots[0], 1000, 0);
-    seats.give_back(seat);
+    hall.seats.give_back(seat);
     CHECK(hall.partitions[0]->gate.reserve(*other.slots[0], 1, 5000) == 990);
   }
 

@@ -64,7 +64,7 @@ constexpr Duration kMaxBudget = 24h;
 Options tune_defaults() {
   Options options;
   options.name = "tuned";
-  options.close_timeout = kTrialCloseTimeout;
+  options.close_timeout = 10s;  // for a handler that does not come back
   return options;
 }
 
@@ -101,6 +101,7 @@ CLI::App* TuneCli::add_to(CLI::App& app) {
   add_outputs(*command);
   workload_.add_to(*command);
   buffer_.add_to(*command);
+  close_timeout_ = command->get_option("--close-timeout");
   // These four are what is searched: lists take their places.
   for (const char* const flag : {"--partitions", "--max-size", "--capacity", "--wait"}) {
     command->remove_option(command->get_option(flag));
@@ -176,7 +177,8 @@ void TuneCli::add_outputs(CLI::App& command) {
 
 TuneSettings TuneCli::settings() const {
   TuneSettings settings = settings_;
-  settings.base = buffer_.checked();
+  settings.base = settings.recommended = buffer_.checked();
+  if (close_timeout_->count() == 0) settings.recommended.close_timeout = Options{}.close_timeout;
   settings.workload = workload_.checked(settings.base.seed);
   if (settings.base.seed != 0) settings.search.seed = settings.base.seed;
   check_candidates(settings);

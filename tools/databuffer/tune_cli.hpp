@@ -1,7 +1,6 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -16,13 +15,11 @@
 
 namespace databuffer::tools {
 
-/// How long a trial's end waits for a handler that does not come back, unless it is told.
-inline constexpr Duration kTrialCloseTimeout = std::chrono::seconds{10};
-
 /// What `databuffer tune` was asked to do.
 struct TuneSettings {
   WorkloadSettings workload;
-  Options base;  ///< What every candidate has in common.
+  Options base;         ///< What every candidate has in common.
+  Options recommended;  ///< The same, without what is the trials' own.
   std::vector<tuning::Candidate> candidates;
   std::size_t left_out = 0;  ///< Combinations whose capacity is below their largest batch.
   tuning::SearchSettings search;
@@ -58,6 +55,7 @@ class TuneCli {
   tuning::Space space_;
   WorkloadFlags workload_;
   BufferFlags buffer_;
+  const CLI::Option* close_timeout_ = nullptr;
 };
 
 }  // namespace databuffer::tools

@@ -72,10 +72,7 @@ bool tune(const TuneSettings& settings, Measuring& with) {
     return true;
   }
   tuning::Findings findings = tuning::findings_of(std::move(result), settings.search,
-                                                  settings.workload.workload, settings.base);
-  if (findings.base.close_timeout == kTrialCloseTimeout) {  // It is the trials', not the user's.
-    findings.base.close_timeout = Options{}.close_timeout;
-  }
+                                                  settings.workload.workload, settings.recommended);
   findings.workload = inserts_text(settings.workload) + "; " + handler_text(settings.workload);
   findings.left_out = settings.left_out;
   return outputs.write(findings, with.console);

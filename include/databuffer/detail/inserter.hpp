@@ -84,9 +84,10 @@ class Inserter {
  private:
   /// The slot whose turn it is; the next insert takes the next one.
   Slot& take_turn(Seat& seat) noexcept {
-    if (seat.tickets_left == 0) [[unlikely]]
+    if (--seat.tickets_left < 0) [[unlikely]] {
       core_->draw_tickets(seat);
-    --seat.tickets_left;
+      --seat.tickets_left;
+    }
     Slot& slot = *seat.cursor;
     seat.cursor = slot.next;
     return slot;
@@ -108,71 +109,71 @@ class Inserter {
       if (slot == seat->cursor) return false;
       if (try_push(*slot, item)) {
         seat->cursor = slot->next;
-        if (seat->tickets_left > 0) --seat->tickets_left;  // The item's own code may have inserted.
+        --seat->tickets_left;
         return true;
       }
     }
     return false;
   }
 
-  /// Steps, each with the other side that it is paired with in engine/README.md:
-  ///   [P1] mark: the producer is inside     pairs with close's look at the marks
-  ///   [P2] read `attention`                 … after close has set it
-  ///   [P3] publish the item and unmark      the consumer counts from it
-  ///   [P4] read `watch`                     … after the consumer has set it, before it counts
-  ///   again
-  /// P1 → P2 and P3 → P4 are write-then-read; the other sides run a heavy fence between theirs.
   bool try_push(Slot& slot, T& item) noexcept {
     // relaxed: only this thread writes it.
     const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
     // Inside already: an item's own constructor inserts. The engine finds it another seat.
     if (word >= slot.check_at && ((word & Slot::kInside) != 0 || !core_->settle(slot))) [[unlikely]]
       return false;
+    return enter(slot, word, 1, [&item](LaneSlot<T>& lane_slot) {
+      return lane_slot.push_in_place(std::move(item));
+    });
+  }
 
+  /// As try_push, for several items that appear at once: all or none. The room is taken before.
+  template <class Iterator>
+  bool try_push_bulk(Slot& slot, Iterator first, std::size_t count) noexcept {
+    // relaxed, both: only this thread writes the one; enter() looks at the other again.
+    const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
+    if ((word & Slot::kInside) != 0 || core_->attention.load(std::memory_order_relaxed) != 0 ||
+        !core_->reserve(slot, count)) [[unlikely]]
+      return false;
+    const bool is_in = enter(slot, word, count, [first, count](LaneSlot<T>& lane_slot) {
+      return lane_slot.push_bulk_in_place(first, count);
+    });
+    if (is_in) {
+      slot.settled_word = slot.check_at = word + count;
+    } else {
+      core_->unreserve(slot, count);
+    }
+    return is_in;
+  }
+
+  /// The way into the queue. Steps, each with the other side that it is paired with in
+  /// engine/README.md:
+  ///   [P1] mark: the producer is inside     pairs with close's look at the marks
+  ///   [P2] read `attention`                 … after close has set it
+  ///   [P3] publish the items and unmark     the consumer counts from it
+  ///   [P4] read `watch`                     … after the consumer has set it, before it counts
+  ///   again
+  /// P1 → P2 and P3 → P4 are write-then-read; the other sides run a heavy fence between theirs.
+  template <class Push>
+  bool enter(Slot& slot, std::uint64_t word, std::size_t count, Push push) noexcept {
     // [P1] relaxed: ordered before [P2] by the fence pair, and nothing is published by it.
     slot.word.store(word | Slot::kInside, std::memory_order_relaxed);
     light_fence();
     // [P2] acquire: pairs with the end of shrink(), which has exchanged the slot's queue; ordered
     // after [P1] by the fence pair.
     if (core_->attention.load(std::memory_order_acquire) != 0 ||
-        !static_cast<LaneSlot<T>&>(slot).push_in_place(std::move(item))) [[unlikely]] {
+        !push(static_cast<LaneSlot<T>&>(slot))) [[unlikely]] {
       // release: takes the mark back; who sees it gone may exchange the queue.
       slot.word.store(word, std::memory_order_release);
       return false;
     }
-    publish(slot, word, 1);
-    return true;
-  }
-
-  /// As try_push, for several items that appear at once: all or none. The room is taken before.
-  template <class Iterator>
-  bool try_push_bulk(Slot& slot, Iterator first, std::size_t count) noexcept {
-    // relaxed, both: only this thread writes the one; the other is looked at again below.
-    const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
-    if ((word & Slot::kInside) != 0 || core_->attention.load(std::memory_order_relaxed) != 0 ||
-        !core_->reserve(slot, count)) [[unlikely]]
-      return false;
-
-    // [P1], [P2] and their orders: as in try_push.
-    slot.word.store(word | Slot::kInside, std::memory_order_relaxed);
-    light_fence();
-    if (core_->attention.load(std::memory_order_acquire) != 0 ||
-        !static_cast<LaneSlot<T>&>(slot).push_bulk_in_place(first, count)) [[unlikely]] {
-      slot.word.store(word, std::memory_order_release);
-      core_->unreserve(slot, count);
-      return false;
-    }
-    publish(slot, word, count);
-    return true;
-  }
-
-  void publish(Slot& slot, std::uint64_t word, std::size_t count) noexcept {
     // [P3] release: whoever reads the new count finds the items in the queue.
     slot.word.store(word + count, std::memory_order_release);
     light_fence();
     // [P4] relaxed: ordered after [P3] by the fence pair.
     if (slot.watch->load(std::memory_order_relaxed) != 0) [[unlikely]]
       core_->count_down(slot, count);
+    return true;
   }
 
   // Static: an Inserter that lives in a register need not be stored for a call that is not made.

@@ -25,7 +25,7 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
-#define memory_order_relaxed memory_order_seq_cst
+#define memory_order_relaxed memory_order_seq_cst  // for the queue alone: see above
 #endif
 #undef DATABUFFER_HAS_FEATURE
 
@@ -39,4 +39,4 @@
 #include <concurrentqueue.h>
 #endif
 
-#undef memory_order_relaxed
+#undef memory_order_relaxed  // from here on it is itself again

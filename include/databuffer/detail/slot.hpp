@@ -33,9 +33,9 @@ struct Slot {
 /// One producer thread's places in all partitions of a buffer, and where it stands in its round.
 /// Owned by the buffer; lent to one thread at a time.
 struct alignas(kDestructiveBytes) Seat {
-  Slot* cursor = nullptr;          // the slot the next insert goes to
-  std::uint64_t tickets_left = 0;  // steps to take before drawing a new run
-  Slot** slots = nullptr;          // fixed: by partition index
+  Slot* cursor = nullptr;         // the slot the next insert goes to, if there are tickets left
+  std::int64_t tickets_left = 0;  // steps to take; then, or below, draw a new run
+  Slot** slots = nullptr;         // fixed: by partition index
 };
 
 }  // namespace databuffer::detail
