@@ -6,6 +6,7 @@
 //           ratio of two contenders is taken within a round, so that a slow moment of the machine
 //           hits both.
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +15,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iomanip>
 #include <iostream>
@@ -27,10 +29,16 @@
 
 #include "bench/entries.hpp"
 #include "bench/head_to_head_report.hpp"
-#include "databuffer/detail/memory.hpp"
 
 namespace databuffer::bench {
 namespace {
+
+/// The file of the library that malloc comes from.
+std::string malloc_library() {
+  Dl_info found{};
+  if (::dladdr(::dlsym(RTLD_DEFAULT, "malloc"), &found) == 0) return "an unknown allocator";
+  return std::filesystem::path(found.dli_fname).filename();
+}
 
 struct Arguments {
   bool is_quick = false;
@@ -66,8 +74,9 @@ constexpr Shape kBatchShapes[] = {{1, 1}, {4, 4}};
 constexpr std::size_t kBatches[] = {16, 64, 1000};
 constexpr const char* kItems[] = {"8B", "64B", "string32"};
 
-// Runs to find out how many items make a run of the wanted length.
+// Runs to find out how many items make a run of the wanted length: usually, and at most.
 constexpr std::size_t kTrials = 2;
+constexpr std::size_t kMostTrials = 6;
 constexpr std::chrono::seconds kQuickTime{45};
 constexpr std::chrono::hours kFullTime{1};
 
@@ -133,15 +142,17 @@ Run run(const Case& contest, const Entry& entry, std::uint64_t items) {
   }
 }
 
-/// How many items keep this contender busy for about `seconds`. Two short runs: the first also
-/// touches the memory and starts the allocator's arenas.
+/// How many items keep this contender busy for about `seconds`. The first run also touches the
+/// memory and starts the allocator's arenas; where many threads start, a short one measures little
+/// else, so one must have lasted half of the time.
 std::uint64_t measure_items(const Case& contest, const Entry& entry, double seconds) {
   constexpr double kFewestItems = 20'000;
   double items = kFewestItems;
-  for (std::size_t index = 1; index <= kTrials; ++index) {
-    const double share = static_cast<double>(index) / kTrials;
+  double lasted = 0;
+  for (std::size_t index = 0; index < kMostTrials && lasted < seconds / 2; ++index) {
     const Run trial = run(contest, entry, static_cast<std::uint64_t>(items));
-    items = std::clamp(trial.items_per_second() * seconds * share, kFewestItems, 1e9);
+    lasted = trial.seconds;
+    items = std::clamp(trial.items_per_second() * seconds, kFewestItems, 1e9);
   }
   return static_cast<std::uint64_t>(items);
 }
@@ -264,7 +275,7 @@ int run_all(const Arguments& arguments, const std::regex& filter) {
   std::cout << "max_size " << arguments.limits.max_size << ", capacity "
             << arguments.limits.capacity << ", " << rounds << " rounds of about "
             << length_text(shortest, wished) << ", " << std::thread::hardware_concurrency()
-            << " cores, queue blocks from " << detail::allocator_name() << "\n\n"
+            << " cores, memory from " << malloc_library() << "\n\n"
             << format_table(rows);
   if (!arguments.json_path.empty()) write_file(arguments.json_path, format_json(rows));
   if (!arguments.plot_path.empty()) plot(rows, arguments.plot_path);

@@ -90,11 +90,11 @@ bool BufferCore::settle(Slot& slot) noexcept {
 }
 
 bool BufferCore::reserve(Slot& slot, std::size_t count) noexcept {
-  return partitions_[slot.partition_index]->gate.reserve(slot, count, count) != 0;
+  return partitions_[slot.partition_index]->gate.reserve_at_once(slot, count);
 }
 
-void BufferCore::unreserve(const Slot& slot, std::size_t count) noexcept {
-  partitions_[slot.partition_index]->gate.release(count);
+void BufferCore::unreserve(Slot& slot, std::size_t count) noexcept {
+  partitions_[slot.partition_index]->gate.unreserve(slot, count);
   room_bell_.ring();
 }
 

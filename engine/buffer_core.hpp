@@ -41,7 +41,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
                            Timeout timeout, bool may_wait) override;
   [[nodiscard]] bool settle(Slot& slot) noexcept override;
   [[nodiscard]] bool reserve(Slot& slot, std::size_t count) noexcept override;
-  void unreserve(const Slot& slot, std::size_t count) noexcept override;
+  void unreserve(Slot& slot, std::size_t count) noexcept override;
   void draw_tickets(Seat& seat) noexcept override;
   void count_down(const Slot& slot, std::size_t count) noexcept override;
   void flush() noexcept override;

@@ -45,24 +45,22 @@ class Gate {
   /// 0. One shared write. Threads: the slot's owner, which calls finish_reserved() when it has used
   /// them.
   [[nodiscard]] std::size_t reserve(Slot& slot, std::size_t least, std::size_t most) noexcept {
-    const std::uint64_t word = own_word(slot);
-    const std::int64_t debt = debt_of(slot, word);
-    std::int64_t settled = settled_.load(std::memory_order_seq_cst);  // seq_cst: see the top
-    std::size_t granted = 0;
-    do {
-      const std::int64_t room = capacity_ - settled - debt;
-      granted = room > 0 ? std::min(most, static_cast<std::size_t>(room)) : 0;
-      if (granted < least) {
-        add_debt(slot, word);
-        slot.check_at = word;  // So that the next look asks, and finds it full.
-        return 0;
-      }
-      // seq_cst: see the top.
-    } while (!settled_.compare_exchange_weak(
-        settled, settled + debt + static_cast<std::int64_t>(granted), std::memory_order_seq_cst));
-    slot.settled_word = word;
-    slot.check_at = word;  // What was free is taken: who inserts meanwhile asks.
-    return granted;
+    return take_room(slot, least, most).granted;
+  }
+
+  /// As reserve(), for `count` items that go in at once, with no code of the user's before: then
+  /// the slot may take some more, as after settle().
+  [[nodiscard]] bool reserve_at_once(Slot& slot, std::size_t count) noexcept {
+    const Room room = take_room(slot, count, count);
+    if (room.granted == 0) return false;
+    slot.check_at += count + static_cast<std::uint64_t>(std::min(settle_items_, room.left));
+    return true;
+  }
+
+  /// They did not go in after all. RoomBell::ring() must follow.
+  void unreserve(Slot& slot, std::size_t count) noexcept {
+    slot.check_at = own_word(slot);
+    release(count);
   }
 
   /// `used` of `granted` items went in; the rest of the room goes back. Returns whether any did.
@@ -105,6 +103,27 @@ class Gate {
   }
 
  private:
+  struct Room {
+    std::size_t granted = 0;
+    std::int64_t left = 0;
+  };
+
+  Room take_room(Slot& slot, std::size_t least, std::size_t most) noexcept {
+    const std::uint64_t word = own_word(slot);
+    std::int64_t settled = add_debt(slot, word);
+    slot.check_at = word;  // What was free is taken, or it is full: who inserts meanwhile asks.
+    Room room;
+    do {
+      const std::int64_t free = capacity_ - settled;
+      room.granted = free > 0 ? std::min(most, static_cast<std::size_t>(free)) : 0;
+      if (room.granted < least) return {};
+      room.left = free - static_cast<std::int64_t>(room.granted);
+      // seq_cst: see the top.
+    } while (!settled_.compare_exchange_weak(
+        settled, settled + static_cast<std::int64_t>(room.granted), std::memory_order_seq_cst));
+    return room;
+  }
+
   static std::uint64_t own_word(const Slot& slot) noexcept {
     return slot.word.load(std::memory_order_relaxed);  // relaxed: its only writer reads it
   }

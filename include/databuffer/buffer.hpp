@@ -149,7 +149,8 @@ class Buffer {
   /// Throws      std::bad_alloc or ReentrantCall, if it has no item by then.
   [[nodiscard]] std::vector<T> take() { return detail::take<T>(*core_); }
 
-  /// Gives back the memory that the queues needed for a burst. Producers pause for microseconds.
+  /// Gives the memory that the queues needed for a burst back to the allocator. Producers pause for
+  /// microseconds.
   /// Throws      std::bad_alloc; ReentrantCall, as dump().
   void shrink() { core_->shrink(); }
 

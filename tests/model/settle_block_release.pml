@@ -3,7 +3,8 @@ Settle, block, release: no producer sleeps for ever while there is room or after
 capacity is passed by no more than what is promised, and no room leaks.
 
 Stands for
-  engine/gate.hpp         Gate: settle, reserve, finish_reserved, settle_up, release, has_room
+  engine/gate.hpp         Gate: settle, reserve, reserve_at_once, finish_reserved, unreserve,
+                          settle_up, release, has_room
   engine/room_bell.*      RoomBell: Waiter, wait_until, ring
   engine/inserts.cpp      BufferCore: find_room, insert_some, wait_for_room
   engine/partition.hpp    Partition::remove, and the ring_room() that follows it everywhere
@@ -134,13 +135,23 @@ inline insert_several() {
     debt[home] = 0;
     allowed[home] = 0
   };
-  d_step {
-    granted = (CAPACITY - settled[home] < left -> CAPACITY - settled[home] : left);
-    granted = (granted < 0 -> 0 : granted);
-    settled[home] = settled[home] + granted;
-    reserved[home] = reserved[home] + granted;
-    assert(pending[home] + reserved[home] <= BOUND)
-  };
+  if
+  :: d_step {
+      granted = (CAPACITY - settled[home] < left -> CAPACITY - settled[home] : left);
+      granted = (granted < 0 -> 0 : granted);
+      settled[home] = settled[home] + granted;
+      reserved[home] = reserved[home] + granted;
+      assert(pending[home] + reserved[home] <= BOUND)
+    }
+  :: d_step {  /* Gate::reserve_at_once: all, and some more may follow unasked */
+      CAPACITY - settled[home] >= left ->
+      granted = left;
+      settled[home] = settled[home] + granted;
+      reserved[home] = reserved[home] + granted;
+      allowed[home] = (CAPACITY - settled[home] < SETTLE -> CAPACITY - settled[home] : SETTLE);
+      assert(pending[home] + reserved[home] <= BOUND)
+    }
+  fi;
   if
   :: granted == 0
   :: granted > 0 ->
@@ -150,7 +161,8 @@ inline insert_several() {
 #ifdef BROKEN_UNUSED_ROOM_IS_KEPT
       d_step { reserved[home] = reserved[home] - granted; left = left - granted };
 #else
-      d_step {  /* Gate::finish_reserved */
+      d_step {  /* Gate::finish_reserved, unreserve */
+        allowed[home] = 0;
         settled[home] = settled[home] - granted;
         reserved[home] = reserved[home] - granted;
         left = left - granted

@@ -10,6 +10,7 @@ namespace databuffer::support {
 namespace {
 
 thread_local std::size_t requests = 0;
+thread_local std::ptrdiff_t held = 0;
 thread_local std::size_t refused_from = 0;  // requests to go until one is refused; 0: none is
 thread_local bool was_refused = false;
 
@@ -26,8 +27,17 @@ bool ask() noexcept {
 
 void* take(std::size_t bytes, std::size_t alignment) noexcept {
   if (!ask()) return nullptr;
-  if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes == 0 ? 1 : bytes);
-  return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  void* const memory =
+      alignment <= alignof(std::max_align_t)
+          ? std::malloc(bytes == 0 ? 1 : bytes)
+          : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (memory != nullptr) ++held;
+  return memory;
+}
+
+void give_back(void* memory) noexcept {
+  if (memory != nullptr) --held;
+  std::free(memory);
 }
 
 void* take_or_throw(std::size_t bytes, std::size_t alignment) {
@@ -39,6 +49,8 @@ void* take_or_throw(std::size_t bytes, std::size_t alignment) {
 }  // namespace
 
 std::size_t memory_requests() noexcept { return requests; }
+
+std::ptrdiff_t memory_held() noexcept { return held; }
 
 void refuse_memory_from(std::size_t request) noexcept {
   refused_from = request;
@@ -70,7 +82,7 @@ namespace databuffer::detail {
 void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
   return support::take(bytes, alignment);
 }
-void release(void* storage, std::size_t) noexcept { std::free(storage); }
+void release(void* storage, std::size_t) noexcept { support::give_back(storage); }
 const char* allocator_name() noexcept { return "the test's"; }
 
 }  // namespace databuffer::detail
@@ -81,7 +93,11 @@ void* operator new(std::size_t bytes) {
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return databuffer::support::take_or_throw(bytes, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept { databuffer::support::give_back(memory); }
+void operator delete(void* memory, std::size_t) noexcept { databuffer::support::give_back(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept {
+  databuffer::support::give_back(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  databuffer::support::give_back(memory);
+}

@@ -10,6 +10,9 @@ namespace databuffer::support {
 /// Requests for memory on this thread so far.
 [[nodiscard]] std::size_t memory_requests() noexcept;
 
+/// Those granted, less what this thread has given back.
+[[nodiscard]] std::ptrdiff_t memory_held() noexcept;
+
 /// Requests for memory during `call`.
 template <class Call>
 [[nodiscard]] std::size_t requests_of(Call call) {

@@ -21,6 +21,7 @@
 using namespace databuffer;
 using namespace std::chrono_literals;
 using databuffer::support::by_hand;
+using databuffer::support::memory_held;
 using databuffer::support::numbers;
 using databuffer::support::requests_of;
 using databuffer::support::still_clock;
@@ -113,6 +114,22 @@ TEST_SUITE("allocation in steady state") {
               if (buffer.do_work(clock.advance(1s)) != TimePoint::max()) FAIL("it wants a step");
             }
           }) == 0);
+  }
+
+  TEST_CASE("what a burst needed is kept, and shrink() gives it back") {
+    Buffer<int> buffer(by_hand({.max_size = 100, .capacity = 100'000}), [](std::span<int>) {});
+    const auto burst = [&](int size) {
+      CHECK(buffer.insert_batch(numbers(0, size), 0s).accepted == static_cast<std::size_t>(size));
+      work_all(buffer, still_clock().now());
+    };
+    burst(100);
+    const std::ptrdiff_t before = memory_held();
+    burst(100'000);
+    CHECK(memory_held() > before + 100);  // blocks of 512
+    buffer.shrink();
+    CHECK(memory_held() <= before);
+    burst(100);
+    CHECK(memory_held() <= before);
   }
 
   TEST_CASE("looking at size, ledger and next_deadline takes no memory") {

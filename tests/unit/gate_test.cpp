@@ -148,6 +148,30 @@ TEST_SUITE("gate") {
     CHECK(gate.reserve(slot, 1, 5000) == 990);
   }
 
+  TEST_CASE("a batch that goes in at once leaves an allowance, which the next may use unasked") {
+    Gate gate(20'000);  // settles every 64 items
+    Slot slot;
+    CHECK(gate.reserve_at_once(slot, 100));
+    slot.word = slot.settled_word = 100;
+    CHECK(slot.check_at == 164);
+    CHECK(gate.reserve_at_once(slot, 19'890));
+    slot.word = slot.settled_word = 19'990;
+    CHECK(slot.check_at == 20'000);  // No more than there is room for.
+    CHECK_FALSE(gate.reserve_at_once(slot, 11));
+    CHECK(slot.check_at == 19'990);  // Asks, and may find the ten.
+    CHECK(insert_until_full(gate, slot) == 10);
+  }
+
+  TEST_CASE("a batch that did not go in after all leaves nothing behind") {
+    Gate gate(1000);
+    Slot slot;
+    CHECK(gate.reserve_at_once(slot, 1000));
+    CHECK_FALSE(gate.has_room());
+    gate.unreserve(slot, 1000);
+    CHECK(slot.check_at == 0);
+    CHECK(insert_until_full(gate, slot) == 1000);
+  }
+
   TEST_CASE("a thread that ends settles its debt") {
     Gate gate(1000);
     Slot slot;
@@ -203,6 +227,24 @@ TEST_SUITE("gate") {
     CHECK(buffer->try_insert(0) == InsertStatus::kFull);
     CHECK(buffer->insert_batch(numbers(0, 2), Duration::zero()).accepted == 0);
     CHECK(buffer->size() == 200);
+  }
+
+  TEST_CASE("batches and single items in any order take exactly the capacity, time and again") {
+    std::mt19937 random(7);
+    ManualBuffer<int> buffer({.max_size = 500, .capacity = 10'000});
+    for (int round = 0; round < 100; ++round) {
+      std::size_t inserted = buffer->size();
+      for (;;) {
+        const int wanted = random() % 3 == 0 ? 1 : static_cast<int>(1 + random() % 100);
+        const std::size_t accepted =
+            wanted == 1 ? static_cast<std::size_t>(buffer->try_insert(0) == InsertStatus::kAccepted)
+                        : buffer->insert_batch(numbers(0, wanted), Duration::zero()).accepted;
+        inserted += accepted;
+        if (accepted < static_cast<std::size_t>(wanted)) break;
+      }
+      REQUIRE(inserted == 10'000);
+      for (std::size_t batches = 1 + random() % 20; batches > 0; --batches) buffer.work();
+    }
   }
 
   // (Q2)

@@ -123,11 +123,11 @@ class Core {
   /// The slot has reached check_at: settles its debt. Returns whether there is room.
   [[nodiscard]] virtual bool settle(Slot& slot) noexcept = 0;
 
-  /// Settles the slot's debt and takes room for `count` more items. Returns false, with nothing
-  /// taken, if there is not room for all.
+  /// Settles the slot's debt and takes room for `count` more items, which are to go in at once.
+  /// Returns false, with nothing taken, if there is not room for all.
   [[nodiscard]] virtual bool reserve(Slot& slot, std::size_t count) noexcept = 0;
   /// They did not go in: gives the room back.
-  virtual void unreserve(const Slot& slot, std::size_t count) noexcept = 0;
+  virtual void unreserve(Slot& slot, std::size_t count) noexcept = 0;
 
   /// Draws the seat's next run of tickets.
   virtual void draw_tickets(Seat& seat) noexcept = 0;

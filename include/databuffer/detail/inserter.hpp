@@ -127,21 +127,26 @@ class Inserter {
     });
   }
 
-  /// As try_push, for several items that appear at once: all or none. The room is taken before.
+  /// As try_push, for several items that appear at once: all or none. Where they must ask for
+  /// room, it is taken before.
   template <class Iterator>
   bool try_push_bulk(Slot& slot, Iterator first, std::size_t count) noexcept {
     // relaxed, both: only this thread writes the one; enter() looks at the other again.
     const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
-    if ((word & Slot::kInside) != 0 || core_->attention.load(std::memory_order_relaxed) != 0 ||
-        !core_->reserve(slot, count)) [[unlikely]]
+    const bool asks = word + count > slot.check_at;
+    if (asks &&
+        ((word & Slot::kInside) != 0 || core_->attention.load(std::memory_order_relaxed) != 0 ||
+         !core_->reserve(slot, count))) [[unlikely]]
       return false;
     const bool is_in = enter(slot, word, count, [first, count](LaneSlot<T>& lane_slot) {
       return lane_slot.push_bulk_in_place(first, count);
     });
-    if (is_in) {
-      slot.settled_word = slot.check_at = word + count;
-    } else {
-      core_->unreserve(slot, count);
+    if (asks) {
+      if (is_in) {
+        slot.settled_word = word + count;
+      } else {
+        core_->unreserve(slot, count);
+      }
     }
     return is_in;
   }
