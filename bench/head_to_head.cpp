@@ -29,6 +29,7 @@
 
 #include "bench/entries.hpp"
 #include "bench/head_to_head_report.hpp"
+#include "databuffer/detail/memory.hpp"
 
 namespace databuffer::bench {
 namespace {
@@ -149,7 +150,8 @@ std::uint64_t measure_items(const Case& contest, const Entry& entry, double seco
   constexpr double kFewestItems = 20'000;
   double items = kFewestItems;
   double lasted = 0;
-  for (std::size_t index = 0; index < kMostTrials && lasted < seconds / 2; ++index) {
+  for (std::size_t index = 0; index < kTrials || (index < kMostTrials && lasted < seconds / 2);
+       ++index) {
     const Run trial = run(contest, entry, static_cast<std::uint64_t>(items));
     lasted = trial.seconds;
     items = std::clamp(trial.items_per_second() * seconds, kFewestItems, 1e9);
@@ -275,7 +277,8 @@ int run_all(const Arguments& arguments, const std::regex& filter) {
   std::cout << "max_size " << arguments.limits.max_size << ", capacity "
             << arguments.limits.capacity << ", " << rounds << " rounds of about "
             << length_text(shortest, wished) << ", " << std::thread::hardware_concurrency()
-            << " cores, memory from " << malloc_library() << "\n\n"
+            << " cores, memory from " << malloc_library() << ", queue blocks from "
+            << detail::allocator_name() << "\n\n"
             << format_table(rows);
   if (!arguments.json_path.empty()) write_file(arguments.json_path, format_json(rows));
   if (!arguments.plot_path.empty()) plot(rows, arguments.plot_path);

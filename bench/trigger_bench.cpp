@@ -57,6 +57,43 @@ BENCHMARK(BM_Buffer_SizeTrigger_Cold)
     ->Arg(static_cast<int>(WaitStrategy::kPark))
     ->UseRealTime();
 
+// What the system takes to wake a thread that has slept for 2 ms, with nothing of ours in between:
+// what a cold trigger can at best be.
+void BM_Futex_Cold(benchmark::State& state) {
+  warn_if_crowded(state, 2);
+  Latencies latencies(100'000);
+  std::atomic<int> bell{0};  // of this type std::atomic waits on a futex
+  std::atomic<int> heard{0};
+  std::int64_t rung_at = 0;  // handed over by `bell`
+  std::atomic<bool> is_over{false};
+  std::thread sleeper([&] {
+    for (int number = 0;; ++number) {
+      // acquire: pairs with the ring. release, below: pairs with the wait for it.
+      bell.wait(number, std::memory_order_acquire);
+      if (is_over.load(std::memory_order_relaxed)) return;  // relaxed: the bell has ordered it
+      latencies.record(ticks() - rung_at);
+      heard.store(number + 1, std::memory_order_release);
+    }
+  });
+  const auto ring = [&] {
+    bell.fetch_add(1, std::memory_order_release);
+    bell.notify_one();
+  };
+  int rings = 0;
+  for (auto _ : state) {
+    std::this_thread::sleep_for(2ms);
+    rung_at = ticks();
+    ring();
+    ++rings;
+    while (heard.load(std::memory_order_acquire) < rings) std::this_thread::yield();
+  }
+  is_over.store(true, std::memory_order_relaxed);
+  ring();
+  sleeper.join();
+  latencies.report(state, "");
+}
+BENCHMARK(BM_Futex_Cold)->UseRealTime();
+
 void BM_Buffer_SizeTrigger_Hot(benchmark::State& state) {
   const auto items_per_us = state.range(0);
   constexpr std::size_t kItems = 200'000;  // an iteration

@@ -42,8 +42,8 @@ class Gate {
   }
 
   /// Settles the slot's debt and takes room for `least` to `most` items; returns for how many, or
-  /// 0. One shared write. Threads: the slot's owner, which calls finish_reserved() when it has used
-  /// them.
+  /// 0. A shared write, and before it one for the debt. Threads: the slot's owner, which calls
+  /// finish_reserved() when it has used them.
   [[nodiscard]] std::size_t reserve(Slot& slot, std::size_t least, std::size_t most) noexcept {
     return take_room(slot, least, most).granted;
   }
@@ -70,13 +70,6 @@ class Gate {
     if (used == granted) return false;
     release(granted - used);
     return true;
-  }
-
-  /// A single item went in by the room settle() saw. If the item was read from a range, and reading
-  /// it inserted others, they may have used that room: then the next insert asks.
-  void finish_single(Slot& slot) noexcept {
-    const std::uint64_t word = own_word(slot);
-    if (word > slot.check_at) slot.check_at = word;
   }
 
   /// Tells the slot's debt without asking for room: its thread ends.

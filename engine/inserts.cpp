@@ -148,21 +148,17 @@ Slot* BufferCore::find_room(InsertCall& call, Seat& seat) noexcept {
 // Moves into the slot what there is room for. Returns whether the call goes on.
 bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   Partition& partition = *partitions_[slot.partition_index];
-  const bool is_single = call.count == 1;
+  // Where code of the user's runs before the push, what that inserts could take the room.
+  const bool is_at_once = call.source.is_ready() && !options_.weigh;
   const std::size_t granted =
-      is_single ? 1 : partition.gate.reserve(slot, 1, call.count - call.accepted);
+      is_at_once ? 1 : partition.gate.reserve(slot, 1, call.count - call.accepted);
   if (granted == 0) return true;  // Somebody was faster; look for room again.
 
   const Source::Prepared prepared =
       options_.weigh ? prepare_weighed(call, partition, granted) : call.source.prepare(granted);
   std::size_t inserted = prepared.count;
   const PushResult result = inserted == 0 ? PushResult::kIn : push(slot, call.source, inserted);
-  bool has_made_room = false;
-  if (is_single) {
-    partition.gate.finish_single(slot);
-  } else {
-    has_made_room = partition.gate.finish_reserved(slot, granted, inserted);
-  }
+  bool has_made_room = !is_at_once && partition.gate.finish_reserved(slot, granted, inserted);
   if (options_.weigh && inserted < prepared.count) {
     partition.weight_gate.release(weight_of_prepared(call, prepared.count - inserted));
     has_made_room = true;
@@ -173,7 +169,7 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   if (call.partition_index == kAnyPartition && inserted > 0) {
     seat.cursor = slot.next;
     --seat.tickets_left;
-    if (!is_single) call.partition_index = slot.partition_index;  // The others follow.
+    if (call.count > 1) call.partition_index = slot.partition_index;  // The others follow.
   }
   if (prepared.is_exhausted) call.count = call.accepted + call.source.ahead();
 

@@ -26,6 +26,8 @@ check holds  safety PARTITIONS=2 ITEMS=3 CAPACITY=1 SETTLE=1 FIRST_PINNED=0
 check holds  safety STUCK_HANDLERS
 check breaks safety BROKEN_TIGHTER_BOUND -> assertion violated
 check breaks safety BROKEN_ALLOWANCE_IGNORES_ROOM -> assertion violated
+check breaks safety BROKEN_BATCH_ALLOWANCE_IGNORES_ROOM -> assertion violated
+check breaks safety BROKEN_UNRESERVE_LETS_THEM_IN -> assertion violated
 check breaks safety BROKEN_NO_LOOK_AFTER_ANNOUNCING -> invalid end state
 check breaks safety BROKEN_EPOCH_READ_AFTER_LOOK -> invalid end state
 check breaks safety BROKEN_RING_BEFORE_RELEASE -> invalid end state
@@ -143,12 +145,15 @@ inline insert_several() {
       reserved[home] = reserved[home] + granted;
       assert(pending[home] + reserved[home] <= BOUND)
     }
-  :: d_step {  /* Gate::reserve_at_once: all, and some more may follow unasked */
-      CAPACITY - settled[home] >= left ->
-      granted = left;
+  :: d_step {  /* Gate::reserve_at_once, for all but one; then some may follow unasked */
+      left > 1 && CAPACITY - settled[home] >= left - 1 ->
+      granted = left - 1;
       settled[home] = settled[home] + granted;
       reserved[home] = reserved[home] + granted;
       allowed[home] = (CAPACITY - settled[home] < SETTLE -> CAPACITY - settled[home] : SETTLE);
+#ifdef BROKEN_BATCH_ALLOWANCE_IGNORES_ROOM
+      allowed[home] = SETTLE;
+#endif
       assert(pending[home] + reserved[home] <= BOUND)
     }
   fi;
@@ -157,16 +162,23 @@ inline insert_several() {
   :: granted > 0 ->
     if
     :: d_step { reserved[home] = reserved[home] - granted; pending[home] = pending[home] + granted; left = left - granted }
-    :: true ->  /* the items throw, or there is no memory: the call ends */
+    :: true ->  /* the items throw, or the queue has no block or no memory for them */
 #ifdef BROKEN_UNUSED_ROOM_IS_KEPT
       d_step { reserved[home] = reserved[home] - granted; left = left - granted };
 #else
       d_step {  /* Gate::finish_reserved, unreserve */
+#ifdef BROKEN_UNRESERVE_LETS_THEM_IN
+        allowed[home] = allowed[home] + granted;
+#else
         allowed[home] = 0;
+#endif
         settled[home] = settled[home] - granted;
-        reserved[home] = reserved[home] - granted;
-        left = left - granted
+        reserved[home] = reserved[home] - granted
       };
+      if
+      :: left = left - granted
+      :: true  /* the slow path tries again */
+      fi;
 #ifndef BROKEN_NO_RING_FOR_UNUSED_ROOM
       ring_room()
 #endif

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string>
 #include <utility>
@@ -247,6 +248,38 @@ TEST_SUITE("re-entrancy of a handler") {
 }
 
 TEST_SUITE("re-entrancy of an item") {
+  TEST_CASE(
+      "what is inserted while a range of one is read, or its item weighed, takes no room twice") {
+    constexpr std::size_t kCapacity = 64;
+    bool is_weighed = false;
+    SUBCASE("read") {}
+    SUBCASE("weighed") { is_weighed = true; }
+    Buffer<int>* self = nullptr;
+    bool is_filling = false;
+    const auto fill = [&] {
+      if (std::exchange(is_filling, true)) return;
+      while (self->try_insert(0) == InsertStatus::kAccepted) {
+      }
+    };
+    Options options{.max_size = kCapacity, .capacity = kCapacity};
+    if (is_weighed) {
+      options.capacity_bytes = 1'000'000;
+      options.weigh = [&](const int& item) {
+        if (item == 1) fill();
+        return std::size_t{1};
+      };
+    }
+    ManualBuffer<int> buffer(options);
+    self = &*buffer;
+    const auto one = std::views::iota(1, 2) | std::views::transform([&](int item) {
+                       if (!is_weighed) fill();
+                       return item;
+                     });
+    static_cast<void>(buffer->insert_batch(one, 0s));
+    CHECK(is_filling);
+    CHECK(buffer->size() == kCapacity);
+  }
+
   TEST_CASE("an item may insert while it is being moved into the queue") {
     CallingItem::reset();
     int inserted = 0;

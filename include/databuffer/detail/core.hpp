@@ -49,6 +49,9 @@ class Source {
   /// Makes up to `count` items ready, for which there is room. Runs the user's code.
   virtual Prepared prepare(std::size_t count) noexcept { return {.count = count}; }
 
+  /// Whether its items are there already, so that to prepare them runs nobody's code.
+  [[nodiscard]] virtual bool is_ready() const noexcept { return false; }
+
   /// The weight of a prepared item. Throws what the weigher throws.
   [[nodiscard]] virtual std::size_t weight(const Weigh& weigh, std::size_t index) const = 0;
 

@@ -22,6 +22,8 @@ class ItemSource final : public Source {
  public:
   explicit ItemSource(T& item) noexcept : item_(&item) {}
 
+  [[nodiscard]] bool is_ready() const noexcept override { return true; }
+
   [[nodiscard]] std::size_t weight(const Weigh& weigh, std::size_t) const override {
     return weigh(item_);
   }
