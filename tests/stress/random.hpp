@@ -22,10 +22,12 @@ namespace databuffer::stress {
   return Random(seed);
 }
 
-/// `count` repetitions, fewer where a sanitizer makes each slower.
-[[nodiscard]] constexpr std::size_t scaled(std::size_t count) noexcept {
-  constexpr std::size_t kSanitizerShare = 8;
-  return support::kHasSanitizer ? (count + kSanitizerShare - 1) / kSanitizerShare : count;
+/// `count` repetitions, fewer where a sanitizer or an emulator makes each slower. (qemu also keeps
+/// some memory of each thread that has ended.)
+[[nodiscard]] inline std::uint32_t scaled(std::uint32_t count) noexcept {
+  constexpr std::uint32_t kSlowShare = 8;
+  const bool is_slow = support::kHasSanitizer || std::getenv("DATABUFFER_TEST_EMULATOR") != nullptr;
+  return is_slow ? (count + kSlowShare - 1) / kSlowShare : count;
 }
 
 /// How long a test that goes on for a while goes on: a second or two, or DATABUFFER_STRESS_SECONDS.

@@ -127,7 +127,7 @@ TEST_SUITE("replace") {
     });
     REQUIRE(buffer.insert(0) == InsertStatus::kAccepted);
     CHECK(eventually([&] { return buffer.telemetry().hook_failures() == 1; }));
-    CHECK(buffer.info()[0].abandoned == 0);
+    CHECK(eventually([&] { return buffer.info()[0].abandoned == 0; }));
     release.count_down();
     REQUIRE(buffer.insert(1) == InsertStatus::kAccepted);
     CHECK(buffer.sync_flush(databuffer::stress::kHangLimit)[0].status == CallStatus::kDone);

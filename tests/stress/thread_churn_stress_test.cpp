@@ -50,7 +50,7 @@ TEST_SUITE("thread churn") {
   TEST_CASE("100,000 short threads leave few slots and lose no item") {
     constexpr std::size_t kAtOnce = 8;
     constexpr std::size_t kPartitions = 3;
-    const std::uint32_t threads = scaled(100'000) / kAtOnce;  // one after the other, in each lane
+    const std::uint32_t threads = scaled(100'000 / kAtOnce);  // one after the other, in each lane
     Witness witness(kAtOnce, kPartitions, 2 * threads);
     Buffer<Item> buffer({.name = "churn", .partitions = kPartitions, .max_size = 100},
                         [&](std::span<Item> items, const FlushContext&) { witness.ended(items); });
