@@ -235,12 +235,12 @@ TEST_SUITE("gate") {
     for (int round = 0; round < 100; ++round) {
       std::size_t inserted = buffer->size();
       for (;;) {
-        const int wanted = random() % 3 == 0 ? 1 : static_cast<int>(1 + random() % 100);
+        const std::size_t wanted = random() % 3 == 0 ? 1 : 1 + random() % 100;
         const std::size_t accepted =
             wanted == 1 ? static_cast<std::size_t>(buffer->try_insert(0) == InsertStatus::kAccepted)
                         : buffer->insert_batch(numbers(0, wanted), Duration::zero()).accepted;
         inserted += accepted;
-        if (accepted < static_cast<std::size_t>(wanted)) break;
+        if (accepted < wanted) break;
       }
       REQUIRE(inserted == 10'000);
       for (std::size_t batches = 1 + random() % 20; batches > 0; --batches) buffer.work();
