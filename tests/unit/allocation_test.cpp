@@ -119,8 +119,8 @@ TEST_SUITE("allocation in steady state") {
 
   TEST_CASE("what a burst needed is kept, and shrink() gives it back") {
     Buffer<int> buffer(by_hand({.max_size = 100, .capacity = 100'000}), [](std::span<int>) {});
-    const auto burst = [&](int size) {
-      CHECK(buffer.insert_batch(numbers(0, size), 0s).accepted == static_cast<std::size_t>(size));
+    const auto burst = [&](std::size_t size) {
+      CHECK(buffer.insert_batch(numbers(0, size), 0s).accepted == size);
       work_all(buffer, still_clock().now());
     };
     burst(100);

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <ranges>
 #include <span>
 #include <string>
 #include <utility>
@@ -271,10 +270,10 @@ TEST_SUITE("re-entrancy of an item") {
     }
     ManualBuffer<int> buffer(options);
     self = &*buffer;
-    const auto one = std::views::iota(1, 2) | std::views::transform([&](int item) {
-                       if (!is_weighed) fill();
-                       return item;
-                     });
+    const auto one = made_forward(1, [&](int) {
+      if (!is_weighed) fill();
+      return 1;
+    });
     static_cast<void>(buffer->insert_batch(one, 0s));
     CHECK(is_filling);
     CHECK(buffer->size() == kCapacity);
