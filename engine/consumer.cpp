@@ -250,13 +250,18 @@ void Consumer::shrink_after_burst() noexcept {
   }
 }
 
-// The doorbell knows when the first item came. Without it, it came after the last empty look: that
-// time is taken, so that an item may wait a moment less than its interval, but not more.
+// The doorbell knows when the first item came, also if that was while it was being armed. Without
+// it, it came after the last empty look: that time is taken, so that an item may wait a moment less
+// than its interval, but not more.
 void Consumer::notice_first_item(TimePoint now) noexcept {
   TimePoint first = empty_at_;
-  if (armed_for_ == 1) {
+  if (was_armed_for_first_) {
     const Duration rung_at = partition_.doorbell.take_rung_at();
-    first = rung_at == Doorbell::kNoTime ? now : std::max(TimePoint(rung_at), empty_at_);
+    if (rung_at != Doorbell::kNoTime) {
+      first = std::max(TimePoint(rung_at), empty_at_);
+    } else if (armed_for_ == 1) {
+      first = now;
+    }
     disarm();
   }
   schedule_.start(std::min(first, now));
@@ -267,6 +272,7 @@ bool Consumer::is_armed_for(std::size_t threshold) const noexcept {
 }
 
 void Consumer::arm(std::size_t threshold) noexcept {
+  was_armed_for_first_ = threshold == 1;
   if (partition_.doorbell.arm(threshold, [this] { return partition_.pending(); })) {
     armed_for_ = threshold;
   }

@@ -99,7 +99,8 @@ class Consumer {
 
   // The doorbell is armed for this many pending items; 0: not.
   std::size_t armed_for_ = 0;
-  TimePoint empty_at_;  // the last time the partition was seen empty
+  bool was_armed_for_first_ = false;  // the last time, be it in vain
+  TimePoint empty_at_;                // the last time the partition was seen empty
 
   // When the drain's last pass began and the one before it, at the earliest; see
   // left_behind_since().

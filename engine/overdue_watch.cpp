@@ -60,7 +60,9 @@ void HandlerCall::describe(TimePoint now, PartitionInfo& info) const {
 
 void OverdueWatch::run() {
   std::unique_lock lock(mutex_);
+  bool was_woken = false;  // by a call, which may have returned by now
   while (!is_stopping_) {
+    const TimePoint looked_at = steady_clock().now();
     // relaxed: the mutex of each call orders it. A consumer locks that mutex in begin() and reads
     // this flag afterwards; we write it first and lock then. So either we see its call, or it sees
     // that we are dormant.
@@ -69,13 +71,19 @@ void OverdueWatch::run() {
     const TimePoint due = report_all();
     lock.lock();
     if (is_stopping_) return;
-    if (due == TimePoint::max()) {
+    if (due == TimePoint::max() && !was_woken) {
       changed_.wait(lock, [&] { return is_stopping_ || !is_dormant_.load(); });
+      was_woken = true;
     } else {
-      is_dormant_.store(false, std::memory_order_relaxed);  // relaxed: as above
+      // No call that begins after the look can be overdue before `looked_at + flush_timeout_`. So
+      // where short calls follow each other only the first one wakes us.
       // The clock may be a test's: wait for what is left of it in real time, then look again.
-      changed_.wait_until(lock, deadline_after(steady_clock().now(), due - clock_.now()),
-                          [&] { return is_stopping_; });
+      const TimePoint again = due == TimePoint::max()
+                                  ? deadline_after(looked_at, flush_timeout_)
+                                  : deadline_after(steady_clock().now(), due - clock_.now());
+      is_dormant_.store(false, std::memory_order_relaxed);  // relaxed: as above
+      changed_.wait_until(lock, again, [&] { return is_stopping_; });
+      was_woken = false;
     }
   }
 }

@@ -69,8 +69,9 @@ class HandlerCall {
 /// once.
 ///
 /// It sleeps until the earliest running call would be overdue. When it finds none running it goes
-/// dormant: it sleeps without a timer until a call begins. So a busy buffer wakes it once in a
-/// flush_timeout, and an idle one never.
+/// dormant: it sleeps without a timer until a call begins. Once woken by a call it stays up for a
+/// flush_timeout, even if that call has returned. So a busy buffer's calls wake it once in a
+/// flush_timeout, whatever their number, and an idle one's never.
 class OverdueWatch {
  public:
   using Report = std::function<void(std::size_t partition_index, HandlerCall::Overdue&)>;

@@ -13,7 +13,8 @@ an unlock, and the load by a consumer follows one, so that no store buffer can h
 
 A tick is half a flush_timeout. A call may return at any moment, or be stuck until it is reported.
 No call begins when the clock, which stops some time, would not make it overdue any more.
-Left out: the stop token, what the report does, a test's clock.
+Left out: the stop token, what the report does, a test's clock; and the moment between reading the
+clock for a call and begin(), by which a report may be late.
 
 An error is a stuck call that nobody reports, or a watch that does not end: an invalid end state.
 
@@ -22,6 +23,7 @@ check breaks safety BROKEN_DORMANT_AFTER_SCAN -> invalid end state
 check breaks safety BROKEN_NOTICE_BEFORE_BEGIN -> invalid end state
 check breaks safety BROKEN_NOTICE_WITHOUT_MUTEX -> invalid end state
 check breaks safety BROKEN_WAIT_WITHOUT_CONDITION -> invalid end state
+check breaks safety BROKEN_STAYS_UP_TOO_LONG -> invalid end state
 check breaks safety BROKEN_STOP_WITHOUT_NOTIFY -> invalid end state
 check breaks safety BROKEN_REPORT_IN_TWO_STEPS -> assertion violated
 */
@@ -95,19 +97,28 @@ inline notice_call() {
   fi
 }
 
+inline begin_call() {
+  calls--;
+  is_running[me] = true;
+  is_reported[me] = false;
+  began[me] = now
+}
+
 active [CONSUMERS] proctype Consumer() {
   byte me = _pid - 1;
-  byte started;
   byte at;
   bool is_overdue;
 
   do
-  :: d_step { calls > 0 && now <= LAST_TICK - TIMEOUT -> calls--; started = now };
 #ifdef BROKEN_NOTICE_BEFORE_BEGIN
+  :: calls > 0 && now <= LAST_TICK - TIMEOUT ->
     notice_call();
-#endif
-    d_step { is_running[me] = true; is_reported[me] = false; began[me] = started };
-#ifndef BROKEN_NOTICE_BEFORE_BEGIN
+    if
+    :: d_step { calls > 0 && now <= LAST_TICK - TIMEOUT -> begin_call() }
+    :: calls == 0 || now > LAST_TICK - TIMEOUT -> break
+    fi;
+#else
+  :: d_step { calls > 0 && now <= LAST_TICK - TIMEOUT -> begin_call() };
     notice_call();
 #endif
     if
@@ -116,7 +127,7 @@ active [CONSUMERS] proctype Consumer() {
     fi;
     at = now;
     report_overdue(me);
-    d_step { is_running[me] = false; is_reported[me] = false; began[me] = 0; started = 0 }
+    d_step { is_running[me] = false; is_reported[me] = false; began[me] = 0 }
   :: true -> break
   od;
   consuming--
@@ -148,6 +159,8 @@ inline report_all() {
 
 active proctype Watch() {
   byte due;
+  byte looked_at;
+  bool was_woken;
   byte at;
   bool is_overdue;
 
@@ -160,6 +173,7 @@ active proctype Watch() {
 #endif
     is_locked = false;
     due = kNever;
+    looked_at = now;
     report_all();
     d_step { !is_locked -> is_locked = true };
 #ifdef BROKEN_DORMANT_AFTER_SCAN
@@ -167,7 +181,7 @@ active proctype Watch() {
 #endif
     if
     :: is_stopping -> break
-    :: !is_stopping && due == kNever ->
+    :: !is_stopping && due == kNever && !was_woken ->
 #ifdef BROKEN_WAIT_WITHOUT_CONDITION
       d_step { is_locked = false; is_waiting = true };
       d_step { !is_waiting && !is_locked -> is_locked = true };
@@ -177,9 +191,19 @@ active proctype Watch() {
       :: else ->
         d_step { is_locked = false; is_waiting = true };
         d_step { !is_waiting && !is_locked -> is_locked = true }
-      od
-    :: !is_stopping && due != kNever ->
+      od;
+      was_woken = true
+    :: !is_stopping && (due != kNever || was_woken) ->
+      if
+#ifdef BROKEN_STAYS_UP_TOO_LONG
+      :: due == kNever -> due = looked_at + 2 * TIMEOUT
+#else
+      :: due == kNever -> due = looked_at + TIMEOUT
+#endif
+      :: else
+      fi;
       is_dormant = false;
+      was_woken = false;
       do  /* changed_.wait_until */
       :: is_stopping || now >= due -> break
       :: else ->
@@ -187,7 +211,8 @@ active proctype Watch() {
         d_step { (!is_waiting || now >= due) && !is_locked -> is_locked = true; is_waiting = false }
       od
     fi;
-    due = 0
+    due = 0;
+    looked_at = 0
   od;
   is_locked = false
 }

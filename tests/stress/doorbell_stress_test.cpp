@@ -297,6 +297,19 @@ TEST_SUITE("doorbell") {
     CHECK(count() == before);
   }
 
+  TEST_CASE("short handler calls wake the watch once, not each") {  // E4
+    std::atomic<int> handled{0};
+    Buffer<Item> buffer({.name = "calls", .max_size = 1}, [&](std::span<Item>) { ++handled; });
+    const std::vector<std::string> watch = databuffer::stress::tasks_named("calls.watch");
+    REQUIRE(watch.size() == 1);
+    const std::uint64_t before = context_switches(watch[0]);
+    for (int call = 1; call <= 200; ++call) {
+      REQUIRE(buffer.insert(Item{}) == InsertStatus::kAccepted);
+      REQUIRE(eventually([&] { return handled == call; }));
+    }
+    CHECK(context_switches(watch[0]) - before <= 20);  // its own few; the machine's in between
+  }
+
   TEST_CASE("a consumer parks behind a single burst") {  // E4
     Options options{.name = "burst", .max_size = 100, .flush_interval = 1h};
     std::atomic<std::uint64_t> handled{0};
