@@ -161,11 +161,12 @@ void BM_Buffer_Deadline(benchmark::State& state) {
   buffer.close();
   require_balance(state, buffer);
   // An item that comes while its consumer goes to sleep has the time of the last look at the empty
-  // partition (engine/README.md): early by microseconds, and seldom.
-  const auto early_share = static_cast<double>(early.load(std::memory_order_relaxed)) /
-                           static_cast<double>(std::max<std::uint64_t>(1, offered));
-  if (early_share > 0.05) state.SkipWithError("one deadline in twenty fires early");
-  state.counters["early"] = early_share;
+  // partition (engine/README.md). That is seldom: it takes a consumer that loses its core there.
+  // relaxed: the buffer is closed.
+  const std::uint64_t early_items = early.load(std::memory_order_relaxed);
+  if (early_items > 1 + offered / 20) state.SkipWithError("one deadline in twenty fires early");
+  state.counters["early"] =
+      static_cast<double>(early_items) / static_cast<double>(std::max<std::uint64_t>(1, offered));
   report_batches(state, buffer, offered);
   latencies.report(state, "");
 }

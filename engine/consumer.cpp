@@ -250,18 +250,13 @@ void Consumer::shrink_after_burst() noexcept {
   }
 }
 
-// The doorbell knows when the first item came, also if that was while it was being armed. Without
-// it, it came after the last empty look: that time is taken, so that an item may wait a moment less
-// than its interval, but not more.
+// The doorbell knows when the first item came. Without it, it came after the last empty look: that
+// time is taken, so that an item may wait a moment less than its interval, but not more.
 void Consumer::notice_first_item(TimePoint now) noexcept {
   TimePoint first = empty_at_;
-  if (was_armed_for_first_) {
+  if (armed_for_ == 1) {
     const Duration rung_at = partition_.doorbell.take_rung_at();
-    if (rung_at != Doorbell::kNoTime) {
-      first = std::max(TimePoint(rung_at), empty_at_);
-    } else if (armed_for_ == 1) {
-      first = now;
-    }
+    first = rung_at == Doorbell::kNoTime ? now : std::max(TimePoint(rung_at), empty_at_);
     disarm();
   }
   schedule_.start(std::min(first, now));
@@ -272,7 +267,6 @@ bool Consumer::is_armed_for(std::size_t threshold) const noexcept {
 }
 
 void Consumer::arm(std::size_t threshold) noexcept {
-  was_armed_for_first_ = threshold == 1;
   if (partition_.doorbell.arm(threshold, [this] { return partition_.pending(); })) {
     armed_for_ = threshold;
   }

@@ -99,8 +99,7 @@ class Consumer {
 
   // The doorbell is armed for this many pending items; 0: not.
   std::size_t armed_for_ = 0;
-  bool was_armed_for_first_ = false;  // the last time, be it in vain
-  TimePoint empty_at_;                // the last time the partition was seen empty
+  TimePoint empty_at_;  // the last time the partition was seen empty
 
   // When the drain's last pass began and the one before it, at the earliest; see
   // left_behind_since().

@@ -149,8 +149,7 @@ class Buffer {
   /// Throws      std::bad_alloc or ReentrantCall, if it has no item by then.
   [[nodiscard]] std::vector<T> take() { return detail::take<T>(*core_); }
 
-  /// Gives the memory that the queues needed for a burst back to the allocator. Producers pause for
-  /// microseconds.
+  /// Gives a burst's queue memory back to the allocator. Producers pause for microseconds.
   /// Throws      std::bad_alloc; ReentrantCall, as dump().
   void shrink() { core_->shrink(); }
 

@@ -263,8 +263,9 @@ TEST_SUITE("re-entrancy of an item") {
     Options options{.max_size = kCapacity, .capacity = kCapacity};
     if (is_weighed) {
       options.capacity_bytes = 1'000'000;
-      options.weigh = [&](const int& item) {
-        if (item == 1) fill();
+      // Weighed to see whether it fits, and again when its room is taken: then others come.
+      options.weigh = [&, times = 0](const int& item) mutable {
+        if (item == 1 && ++times == 2) fill();
         return std::size_t{1};
       };
     }

@@ -131,12 +131,14 @@ class Inserter {
   /// room, it is taken before.
   template <class Iterator>
   bool try_push_bulk(Slot& slot, Iterator first, std::size_t count) noexcept {
-    // relaxed, both: only this thread writes the one; enter() looks at the other again.
+    // relaxed: only this thread writes it.
     const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
-    const bool asks = word + count > slot.check_at;
-    if (asks &&
-        ((word & Slot::kInside) != 0 || core_->attention.load(std::memory_order_relaxed) != 0 ||
-         !core_->reserve(slot, count))) [[unlikely]]
+    const bool asks = word + count > slot.check_at;  // Inside already: as in try_push.
+    if (asks && (word & Slot::kInside) != 0) [[unlikely]]
+      return false;
+    // relaxed: saves taking room for what enter() would refuse; it looks again.
+    if (asks && (core_->attention.load(std::memory_order_relaxed) != 0 ||
+                 !core_->reserve(slot, count))) [[unlikely]]
       return false;
     const bool is_in = enter(slot, word, count, [first, count](LaneSlot<T>& lane_slot) {
       return lane_slot.push_bulk_in_place(first, count);
