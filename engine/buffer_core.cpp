@@ -85,21 +85,6 @@ Consumer& BufferCore::add_consumer(std::size_t partition_index) {
   return *consumers_.back();
 }
 
-bool BufferCore::settle(Slot& slot) noexcept {
-  return partitions_[slot.partition_index]->gate.settle(slot);
-}
-
-bool BufferCore::reserve(Slot& slot, std::size_t count) noexcept {
-  return partitions_[slot.partition_index]->gate.reserve_at_once(slot, count);
-}
-
-void BufferCore::unreserve(Slot& slot, std::size_t count) noexcept {
-  partitions_[slot.partition_index]->gate.unreserve(slot, count);
-  room_bell_.ring();
-}
-
-void BufferCore::draw_tickets(Seat& seat) noexcept { router_.draw(seat); }
-
 void BufferCore::count_down(const Slot& slot, std::size_t count) noexcept {
   partitions_[slot.partition_index]->doorbell.count_down(count, clock_);
 }

@@ -39,10 +39,10 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   // Core.
   InsertBatchResult insert(std::size_t partition_index, Source& source, std::size_t count,
                            Timeout timeout, bool may_wait) override;
+  [[nodiscard]] Slot* next_slot(Seat& seat) noexcept override;
+  [[nodiscard]] BatchTurn next_slot(Seat& seat, std::size_t count) noexcept override;
+  void unreserve(Seat& seat, std::size_t count) noexcept override;
   [[nodiscard]] bool settle(Slot& slot) noexcept override;
-  [[nodiscard]] bool reserve(Slot& slot, std::size_t count) noexcept override;
-  void unreserve(Slot& slot, std::size_t count) noexcept override;
-  void draw_tickets(Seat& seat) noexcept override;
   void count_down(const Slot& slot, std::size_t count) noexcept override;
   void flush() noexcept override;
   std::vector<FlushReport> sync_flush(Duration timeout) override;
@@ -142,6 +142,11 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   void insert_items(InsertCall& call, Seat& seat);
   bool insert_some(InsertCall& call, Seat& seat, Slot& slot);
   [[nodiscard]] Slot* find_room(InsertCall& call, Seat& seat) noexcept;
+  [[nodiscard]] Slot* find_turn(Seat& seat, std::size_t weight) noexcept;
+  [[nodiscard]] bool has_weight_room(const Slot& slot, std::size_t weight) const noexcept;
+  [[nodiscard]] Gate& gate_of(const Slot& slot) const noexcept {
+    return partitions_[slot.partition_index]->gate;
+  }
   [[nodiscard]] PushResult push(Slot& slot, Source& source, std::size_t& count) noexcept;
   bool overflow(InsertCall& call, Seat& seat);
   bool wait_for_room(InsertCall& call);

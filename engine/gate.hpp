@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "databuffer/detail/cache_line.hpp"
 #include "databuffer/detail/slot.hpp"
@@ -20,24 +21,63 @@ namespace databuffer::detail {
 // than `settle_items`: after a look that leaves `room`, it may insert min(settle_items, room) items
 // unasked, so that one producer alone never passes it at all.
 //
+// A turn of round robin takes a run of items, so that a producer's lines stay where they are: an
+// eighth of what is pending, so that no partition gets far ahead of the others, at most an eighth
+// of a batch, and at most settle_items. Where little is pending, and where batches are small, that
+// is one.
+//
 // The full/room handshake with waiting producers is RoomBell's; all accesses here are seq_cst for
 // it.
 class Gate {
  public:
-  explicit Gate(std::size_t capacity) noexcept
+  /// `max_size`: none where there is no other partition to move on to.
+  explicit Gate(std::size_t capacity, std::optional<std::size_t> max_size = {}) noexcept
       : capacity_(static_cast<std::int64_t>(capacity)),
-        settle_items_(static_cast<std::int64_t>(std::clamp<std::size_t>(capacity / 64, 1, 64))) {}
+        settle_items_(
+            static_cast<std::int64_t>(std::clamp<std::size_t>(capacity / 64, 1, kMostSettleItems))),
+        least_run_(max_size ? 1 : settle_items_),
+        longest_run_(
+            !max_size ? settle_items_
+                      : std::clamp<std::int64_t>(static_cast<std::int64_t>(*max_size) / kRunShare,
+                                                 1, settle_items_)) {}
 
   /// Settles the slot's debt. Returns whether there is room; then the slot may take some more items
   /// before it asks again. Threads: the slot's owner.
   bool settle(Slot& slot) noexcept {
     const std::uint64_t word = own_word(slot);
-    const std::int64_t room = capacity_ - add_debt(slot, word);
+    const std::int64_t settled = add_debt(slot, word);
+    const std::int64_t room = capacity_ - settled;
     if (room <= 0) {
-      slot.check_at = word;
+      end_allowance(slot, word);
       return false;
     }
-    slot.check_at = word + static_cast<std::uint64_t>(std::min(settle_items_, room));
+    slot.room_until = word + allowance(room);
+    note_pending(slot, settled);
+    return true;
+  }
+
+  /// Begins a turn of the slot, which round robin has come to. Returns whether there is room.
+  /// Threads: the slot's owner.
+  bool begin_turn(Slot& slot) noexcept {
+    const std::uint64_t word = own_word(slot);
+    if (word >= slot.room_until && !settle(slot)) return false;
+    slot.turn_until = std::min(slot.room_until, word + run_length(slot, word));
+    return true;
+  }
+
+  /// The same for `count` items that are to go in at once, with no code of the user's before. Sets
+  /// whether their room had to be taken: then they are settled, or unreserve()d.
+  bool begin_batch_turn(Slot& slot, std::size_t count, bool& is_reserved) noexcept {
+    const std::uint64_t word = own_word(slot);
+    is_reserved = word + count > slot.room_until;
+    if (is_reserved) {
+      const Room room = take_room(slot, count, count);
+      if (room.granted == 0) return false;
+      slot.room_until = word + count + allowance(room.left);
+      note_pending(slot, capacity_ - room.left);
+    }
+    const std::uint64_t run = std::max<std::uint64_t>(count, run_length(slot, word));
+    slot.turn_until = std::min(slot.room_until, word + run);
     return true;
   }
 
@@ -48,25 +88,16 @@ class Gate {
     return take_room(slot, least, most).granted;
   }
 
-  /// As reserve(), for `count` items that go in at once, with no code of the user's before: then
-  /// the slot may take some more, as after settle().
-  [[nodiscard]] bool reserve_at_once(Slot& slot, std::size_t count) noexcept {
-    const Room room = take_room(slot, count, count);
-    if (room.granted == 0) return false;
-    slot.check_at += count + static_cast<std::uint64_t>(std::min(settle_items_, room.left));
-    return true;
-  }
-
   /// They did not go in after all. RoomBell::ring() must follow.
   void unreserve(Slot& slot, std::size_t count) noexcept {
-    slot.check_at = own_word(slot);
+    end_allowance(slot, own_word(slot));
     release(count);
   }
 
   /// `used` of `granted` items went in; the rest of the room goes back. Returns whether any did.
   bool finish_reserved(Slot& slot, std::size_t granted, std::size_t used) noexcept {
     slot.settled_word += used;
-    slot.check_at = own_word(slot);  // The next single insert asks.
+    end_allowance(slot, own_word(slot));
     if (used == granted) return false;
     release(granted - used);
     return true;
@@ -76,7 +107,7 @@ class Gate {
   void settle_up(Slot& slot) noexcept {
     const std::uint64_t word = own_word(slot);
     add_debt(slot, word);
-    slot.check_at = word;
+    end_allowance(slot, word);
   }
 
   /// `items` have left the partition. RoomBell::ring() must follow.
@@ -104,7 +135,7 @@ class Gate {
   Room take_room(Slot& slot, std::size_t least, std::size_t most) noexcept {
     const std::uint64_t word = own_word(slot);
     std::int64_t settled = add_debt(slot, word);
-    slot.check_at = word;  // What was free is taken, or it is full: who inserts meanwhile asks.
+    end_allowance(slot, word);  // What was free is taken, or it is full.
     Room room;
     do {
       const std::int64_t free = capacity_ - settled;
@@ -115,6 +146,27 @@ class Gate {
     } while (!settled_.compare_exchange_weak(
         settled, settled + static_cast<std::int64_t>(room.granted), std::memory_order_seq_cst));
     return room;
+  }
+
+  /// The next insert asks, and round robin moves on before it does.
+  static void end_allowance(Slot& slot, std::uint64_t word) noexcept {
+    slot.turn_until = slot.room_until = word;
+  }
+
+  [[nodiscard]] std::uint64_t allowance(std::int64_t room) const noexcept {
+    return static_cast<std::uint64_t>(std::min(settle_items_, room));
+  }
+
+  /// For run_length(): no more than makes the longest.
+  static void note_pending(Slot& slot, std::int64_t pending) noexcept {
+    constexpr std::int64_t kMost = kRunShare * kMostSettleItems;
+    slot.noted_pending = static_cast<std::uint32_t>(std::clamp<std::int64_t>(pending, 0, kMost));
+  }
+
+  /// By what was pending when the gate was asked last, and the slot's own items since.
+  [[nodiscard]] std::uint64_t run_length(const Slot& slot, std::uint64_t word) const noexcept {
+    const std::int64_t pending = slot.noted_pending + debt_of(slot, word);
+    return static_cast<std::uint64_t>(std::clamp(pending / kRunShare, least_run_, longest_run_));
   }
 
   static std::uint64_t own_word(const Slot& slot) noexcept {
@@ -134,8 +186,13 @@ class Gate {
 
   friend struct Layout;
 
+  static constexpr std::int64_t kMostSettleItems = 64;
+  static constexpr std::int64_t kRunShare = 8;
+
   const std::int64_t capacity_;
   const std::int64_t settle_items_;
+  const std::int64_t least_run_;
+  const std::int64_t longest_run_;
 
   // Written by every producer once in settle_items_, and by whoever removes items.
   alignas(kDestructiveBytes) std::atomic<std::int64_t> settled_{0};

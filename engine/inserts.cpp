@@ -13,10 +13,11 @@
 namespace databuffer::detail {
 namespace {
 
-bool is_marked(const Slot& slot) noexcept {
-  // relaxed: this thread is the only writer.
-  return (slot.word.load(std::memory_order_relaxed) & Slot::kInside) != 0;
+std::uint64_t own_word(const Slot& slot) noexcept {
+  return slot.word.load(std::memory_order_relaxed);  // relaxed: this thread is the only writer
 }
+
+bool is_marked(const Slot& slot) noexcept { return (own_word(slot) & Slot::kInside) != 0; }
 
 std::string describe(const std::exception_ptr& exception) noexcept {
   try {
@@ -95,7 +96,6 @@ void BufferCore::insert_items(InsertCall& call, Seat& seat) {
       return;
     }
     if (options_.weigh && !weigh_next(call)) return;
-    if (seat.tickets_left <= 0) router_.draw(seat);
     Slot* const slot = find_room(call, seat);
     if (call.is_nested) return;
     const bool goes_on = slot != nullptr ? insert_some(call, seat, *slot) : overflow(call, seat);
@@ -125,25 +125,72 @@ bool BufferCore::weigh_next(InsertCall& call) {
   return true;
 }
 
-// Round robin passes on to the next partition with room before anything waits.
+// The slot for the call's next item: of the partition it is bound to, or of that whose turn it is.
 Slot* BufferCore::find_room(InsertCall& call, Seat& seat) noexcept {
-  const bool is_pinned = call.partition_index != kAnyPartition;
-  const std::size_t tries = is_pinned ? 1 : partitions_.size();
-  for (std::size_t tried = 0; tried < tries; ++tried) {
-    Slot& slot = is_pinned ? *seat.slots[call.partition_index] : *seat.cursor;
-    if (is_marked(slot)) {
-      call.is_nested = true;
-      return nullptr;
+  Slot* slot = nullptr;
+  if (call.partition_index == kAnyPartition) {
+    slot = seat.cursor;
+    if (own_word(*slot) >= slot->turn_until || !has_weight_room(*slot, call.weight)) {
+      slot = find_turn(seat, call.weight);
     }
-    // relaxed: this thread is the only writer.
-    if ((slot.word.load(std::memory_order_relaxed) < slot.check_at || settle(slot)) &&
-        partitions_[slot.partition_index]->weight_gate.has_room(call.weight)) {
-      return &slot;
+  } else {
+    slot = seat.slots[call.partition_index];
+    const bool has_room = is_marked(*slot) || own_word(*slot) < slot->room_until || settle(*slot);
+    if (!has_room || !has_weight_room(*slot, call.weight)) return nullptr;
+  }
+  call.is_nested = slot != nullptr && is_marked(*slot);
+  return slot;
+}
+
+// Round robin passes on to the next partition with room before anything waits. Null if none has it;
+// a slot that this thread is inside of, if it comes to that first.
+Slot* BufferCore::find_turn(Seat& seat, std::size_t weight) noexcept {
+  Slot* slot = &router_.following(seat);
+  for (std::size_t tried = 0; tried < partitions_.size(); ++tried, slot = slot->next) {
+    if (is_marked(*slot)) return slot;
+    if (has_weight_room(*slot, weight) && gate_of(*slot).begin_turn(*slot)) {
+      Router::take_turn(seat, *slot);
+      return slot;
     }
-    if (!is_pinned) seat.cursor = slot.next;
   }
   return nullptr;
 }
+
+bool BufferCore::has_weight_room(const Slot& slot, std::size_t weight) const noexcept {
+  return partitions_[slot.partition_index]->weight_gate.has_room(weight);
+}
+
+Slot* BufferCore::next_slot(Seat& seat) noexcept {
+  // relaxed: saves a turn that the slow path would take again; Inserter::enter looks for itself.
+  if (attention.load(std::memory_order_relaxed) != 0) return nullptr;
+  if (Slot& next = *seat.cursor->next; seat.tickets_left > 0 && own_word(next) < next.room_until) {
+    // Mostly. (A slot that this thread is inside of has no room, by its mark.)
+    static_cast<void>(gate_of(next).begin_turn(next));
+    Router::take_turn(seat, next);
+    return &next;
+  }
+  Slot* const slot = find_turn(seat, 0);
+  return slot != nullptr && !is_marked(*slot) ? slot : nullptr;
+}
+
+Core::BatchTurn BufferCore::next_slot(Seat& seat, std::size_t count) noexcept {
+  // relaxed: as above, and saves taking room.
+  if (attention.load(std::memory_order_relaxed) != 0) return {};
+  Slot& slot = router_.following(seat);
+  BatchTurn turn{&slot, false};
+  if (is_marked(slot) || !gate_of(slot).begin_batch_turn(slot, count, turn.is_reserved)) return {};
+  Router::take_turn(seat, slot);
+  return turn;
+}
+
+void BufferCore::unreserve(Seat& seat, std::size_t count) noexcept {
+  Slot& slot = *seat.cursor;
+  gate_of(slot).unreserve(slot, count);
+  router_.give_turn_back(seat, slot);
+  room_bell_.ring();
+}
+
+bool BufferCore::settle(Slot& slot) noexcept { return gate_of(slot).settle(slot); }
 
 // Moves into the slot what there is room for. Returns whether the call goes on.
 bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
@@ -166,10 +213,10 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   if (has_made_room) room_bell_.ring();
   if (inserted > 0 && options_.weigh && partition.weight_gate.is_due()) partition.doorbell.ring();
   call.accepted += inserted;
-  if (call.partition_index == kAnyPartition && inserted > 0) {
-    seat.cursor = slot.next;
-    --seat.tickets_left;
-    if (call.count > 1) call.partition_index = slot.partition_index;  // The others follow.
+  if (call.partition_index == kAnyPartition) {
+    if (inserted == 0) router_.give_turn_back(seat, slot);
+    if (inserted > 0 && call.count > 1)
+      call.partition_index = slot.partition_index;  // They follow.
   }
   if (prepared.is_exhausted) call.count = call.accepted + call.source.ahead();
 
@@ -235,8 +282,7 @@ std::size_t BufferCore::weight_of_prepared(const InsertCall& call,
 // membarrier, where [P1] → [P2] and [P3] → [P4] must be in one total order with the other sides.
 BufferCore::PushResult BufferCore::push(Slot& slot, Source& source, std::size_t& count) noexcept {
   const std::size_t wanted = std::exchange(count, 0);
-  // relaxed: this thread is the only writer.
-  const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
+  const std::uint64_t word = own_word(slot);
   slot.word.store(word | Slot::kInside, std::memory_order_seq_cst);      // [P1]
   const std::uint32_t seen = attention.load(std::memory_order_seq_cst);  // [P2]
   if ((seen & (kClosed | kForked)) != 0) {

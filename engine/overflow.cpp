@@ -43,8 +43,9 @@ class BufferCore::GivenUp {
 
 // There is no room. Returns whether to look again.
 bool BufferCore::overflow(InsertCall& call, Seat& seat) {
-  const std::size_t partition_index =
-      call.partition_index != kAnyPartition ? call.partition_index : seat.cursor->partition_index;
+  const std::size_t partition_index = call.partition_index != kAnyPartition
+                                          ? call.partition_index
+                                          : router_.following(seat).partition_index;
   Partition& partition = *partitions_[partition_index];
   // In on_drop, or in a hook on it: giving up an item would call it again, and so for ever.
   if (RoleFrame::has(*this, RoleFrame::Role::kDrop)) return call.end(InsertStatus::kFull);
@@ -62,7 +63,9 @@ bool BufferCore::overflow(InsertCall& call, Seat& seat) {
         // The new goes in before on_drop hears of the old: what that inserts must not take its
         // room.
         Slot& slot = *seat.slots[partition_index];
-        return !settle(slot) || insert_some(call, seat, slot);
+        if (!gate_of(slot).begin_turn(slot)) return true;
+        if (call.partition_index == kAnyPartition) Router::take_turn(seat, slot);
+        return insert_some(call, seat, slot);
       }
       [[fallthrough]];
     }

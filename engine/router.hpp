@@ -10,9 +10,9 @@
 
 namespace databuffer::detail {
 
-/// Round robin through one atomic counter, drawn in runs: a thread takes kRun tickets at a time and
-/// visits the partitions one by one along its run. One shared write for kRun inserts, and an exact
-/// rotation for each thread and, run by run, for all together.
+/// Round robin through one atomic counter, drawn in runs: a thread takes kRun tickets at a time,
+/// and each is a turn of the next partition. One shared write for kRun turns, and an exact rotation
+/// for each thread and, run by run, for all together. (How many items a turn takes is the gate's.)
 class Router {
  public:
   /// A prime, so that the runs begin at every partition.
@@ -22,21 +22,41 @@ class Router {
   explicit Router(std::size_t partition_count, std::uint64_t first_ticket = 0) noexcept
       : partition_count_(partition_count), next_ticket_(first_ticket) {}
 
-  /// Puts the seat at the beginning of a new run.
-  void draw(Seat& seat) noexcept {
-    if (partition_count_ == 1) {
-      seat.cursor = seat.slots[0];
-      seat.tickets_left = std::numeric_limits<std::int64_t>::max();
-      return;
-    }
-    // relaxed: only the number matters, and each is given out once.
-    const std::uint64_t ticket = next_ticket_.fetch_add(kRun, std::memory_order_relaxed);
-    seat.cursor = seat.slots[ticket % partition_count_];
-    seat.tickets_left = kRun;
+  /// The slot whose turn comes behind that of the seat's cursor.
+  [[nodiscard]] Slot& following(Seat& seat) noexcept {
+    if (seat.tickets_left == 0) draw(seat);
+    return *seat.cursor->next;
+  }
+
+  /// It is the turn of this slot: following(), or one behind it, if those before have no room.
+  static void take_turn(Seat& seat, Slot& slot) noexcept {
+    seat.cursor = &slot;
+    --seat.tickets_left;
+  }
+
+  /// The slot has not used its turn, which comes again.
+  void give_turn_back(Seat& seat, const Slot& slot) const noexcept {
+    seat.cursor = before(seat, slot.partition_index);
+    ++seat.tickets_left;
   }
 
  private:
   friend struct Layout;
+
+  [[nodiscard]] Slot* before(const Seat& seat, std::size_t partition_index) const noexcept {
+    return seat.slots[partition_index == 0 ? partition_count_ - 1 : partition_index - 1];
+  }
+
+  void draw(Seat& seat) noexcept {
+    if (partition_count_ == 1) {
+      seat.tickets_left = std::numeric_limits<std::int64_t>::max() / 2;
+      return;
+    }
+    // relaxed: only the number matters, and each is given out once.
+    const std::uint64_t ticket = next_ticket_.fetch_add(kRun, std::memory_order_relaxed);
+    seat.cursor = before(seat, ticket % partition_count_);
+    seat.tickets_left = kRun;
+  }
 
   const std::size_t partition_count_;
   alignas(kDestructiveBytes) std::atomic<std::uint64_t> next_ticket_;  // written by producers

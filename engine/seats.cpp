@@ -87,7 +87,7 @@ Seat& Seats::build() {
   slots.reserve(partitions_.size());
   for (const auto& partition : partitions_) {
     Slot& slot = partition->lane->make_slot();
-    slot.partition_index = partition->index;
+    slot.partition_index = static_cast<std::uint32_t>(partition->index);
     slot.watch = &partition->doorbell.watch();
     slots.push_back(&slot);
   }
@@ -97,6 +97,7 @@ Seat& Seats::build() {
   for (const auto& partition : partitions_) partition->drain.add(*slots[partition->index]);
   Seat& seat = seats_.emplace_back();
   seat.slots = slots.data();
+  seat.cursor = slots.front();
   return seat;
 }
 

@@ -1,6 +1,6 @@
 // Goal: no insert is refused while fewer than `capacity` items are pending; one producer never
 // passes the capacity, several pass it by less than `settle_items` each (design section 4).
-// Method: the gate alone with hand-made slots; a producer is the loop of Inserter::try_push.
+// Method: the gate alone with hand-made slots; a producer is the loop of Inserter::insert.
 
 #include <doctest/doctest.h>
 
@@ -30,9 +30,18 @@ std::size_t settle_items(std::size_t capacity) {
 /// One item, as the hot path inserts it. Returns whether there was room.
 bool insert_one(Gate& gate, Slot& slot) {
   const std::uint64_t word = slot.word;
-  if (word == slot.check_at && !gate.settle(slot)) return false;
+  if (word == slot.room_until && !gate.settle(slot)) return false;
   slot.word = word + 1;
   return true;
+}
+
+enum class Room { kNone, kAllowed, kTaken };
+
+/// Room for a batch, as Core::next_slot asks for it.
+Room begin_batch(Gate& gate, Slot& slot, std::size_t count) {
+  bool is_reserved = false;
+  if (!gate.begin_batch_turn(slot, count, is_reserved)) return Room::kNone;
+  return is_reserved ? Room::kTaken : Room::kAllowed;
 }
 
 std::size_t insert_until_full(Gate& gate, Slot& slot) {
@@ -151,25 +160,75 @@ TEST_SUITE("gate") {
   TEST_CASE("a batch that goes in at once leaves an allowance, which the next may use unasked") {
     Gate gate(20'000);  // settles every 64 items
     Slot slot;
-    CHECK(gate.reserve_at_once(slot, 100));
+    CHECK(begin_batch(gate, slot, 100) == Room::kTaken);
     slot.word = slot.settled_word = 100;
-    CHECK(slot.check_at == 164);
-    CHECK(gate.reserve_at_once(slot, 19'890));
+    CHECK(slot.room_until == 164);
+    CHECK(begin_batch(gate, slot, 64) == Room::kAllowed);
+    slot.word = 164;
+    CHECK(begin_batch(gate, slot, 19'826) == Room::kTaken);
     slot.word = slot.settled_word = 19'990;
-    CHECK(slot.check_at == 20'000);  // No more than there is room for.
-    CHECK_FALSE(gate.reserve_at_once(slot, 11));
-    CHECK(slot.check_at == 19'990);  // Asks, and may find the ten.
+    CHECK(slot.room_until == 20'000);  // No more than there is room for.
+    CHECK(begin_batch(gate, slot, 11) == Room::kNone);
+    CHECK(slot.room_until == 19'990);  // Asks, and may find the ten.
     CHECK(insert_until_full(gate, slot) == 10);
   }
 
   TEST_CASE("a batch that did not go in after all leaves nothing behind") {
     Gate gate(1000);
     Slot slot;
-    CHECK(gate.reserve_at_once(slot, 1000));
+    CHECK(begin_batch(gate, slot, 1000) == Room::kTaken);
     CHECK_FALSE(gate.has_room());
     gate.unreserve(slot, 1000);
-    CHECK(slot.check_at == 0);
+    CHECK(slot.room_until == 0);
     CHECK(insert_until_full(gate, slot) == 1000);
+  }
+
+  TEST_CASE("a turn takes an eighth of what is pending, from one item up to the allowance") {
+    for (const std::size_t capacity : {1U, 64U, 127U, 128U, 1000U, 4096U, 20'000U}) {
+      CAPTURE(capacity);
+      Gate gate(capacity, capacity);
+      Slot slot;
+      std::size_t pending = 0;
+      while (pending < capacity) {
+        CAPTURE(pending);
+        REQUIRE(gate.begin_turn(slot));
+        const std::size_t run = slot.turn_until - slot.word;
+        const std::size_t wanted = std::clamp<std::size_t>(pending / 8, 1, settle_items(capacity));
+        CHECK(run == std::min<std::size_t>(wanted, slot.room_until - slot.word));
+        slot.word = slot.turn_until;
+        pending += run;
+      }
+      CHECK(pending == capacity);
+      CHECK_FALSE(gate.begin_turn(slot));
+      CHECK(slot.turn_until == slot.word);
+    }
+  }
+
+  TEST_CASE("a turn takes no more than an eighth of a batch") {
+    Gate gate(100'000, 100);
+    Slot slot;
+    CHECK(gate.reserve(slot, 50'000, 50'000) == 50'000);
+    CHECK(gate.begin_turn(slot));
+    CHECK(slot.turn_until == 12);
+  }
+
+  TEST_CASE("where there is one partition a turn takes all that may go in unasked") {
+    Gate gate(4096);
+    Slot slot;
+    CHECK(gate.begin_turn(slot));
+    CHECK(slot.turn_until == 64);
+  }
+
+  TEST_CASE("a batch takes its turn, however large, and more of them if the turn is longer") {
+    Gate gate(20'000, 5000);
+    Slot slot;
+    CHECK(begin_batch(gate, slot, 100) == Room::kTaken);
+    CHECK(slot.turn_until == 100);  // Nothing else was pending.
+    slot.word = slot.settled_word = 100;
+    CHECK(begin_batch(gate, slot, 2000) == Room::kTaken);
+    slot.word = slot.settled_word = 2100;
+    CHECK(begin_batch(gate, slot, 16) == Room::kAllowed);
+    CHECK(slot.turn_until == 2164);
   }
 
   TEST_CASE("a thread that ends settles its debt") {
@@ -197,7 +256,7 @@ TEST_SUITE("gate") {
     Slot slot;
     slot.word = Slot::kInside - 201;  // At a billion a second it is 292 years to there.
     slot.settled_word = slot.word;
-    slot.check_at = slot.word;
+    slot.room_until = slot.word;
     CHECK(insert_until_full(gate, slot) == 100);
     gate.release(100);
     CHECK(gate.reserve(slot, 1, 1000) == 100);

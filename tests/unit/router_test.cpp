@@ -29,21 +29,23 @@ class Walker {
  public:
   explicit Walker(std::size_t partition_count) : slots_(partition_count) {
     for (std::size_t index = 0; index < partition_count; ++index) {
-      slots_[index].partition_index = index;
+      slots_[index].partition_index = static_cast<std::uint32_t>(index);
       slots_[index].next = &slots_[(index + 1) % partition_count];
       pointers_.push_back(&slots_[index]);
     }
     seat_.slots = pointers_.data();
+    seat_.cursor = pointers_.front();
   }
 
-  /// The partition of the next insert; as Inserter::insert moves on.
+  /// The partition of the next turn.
   std::size_t step(Router& router) {
-    if (seat_.tickets_left <= 0) router.draw(seat_);
-    --seat_.tickets_left;
-    const std::size_t partition_index = seat_.cursor->partition_index;
-    seat_.cursor = seat_.cursor->next;
-    return partition_index;
+    Slot& slot = router.following(seat_);
+    Router::take_turn(seat_, slot);
+    return slot.partition_index;
   }
+
+  /// The turn comes again.
+  void undo(Router& router) { router.give_turn_back(seat_, *seat_.cursor); }
 
  private:
   std::deque<Slot> slots_;
@@ -79,6 +81,19 @@ TEST_SUITE("router") {
         ++counts[Walker(partitions).step(router)];
       }
       CHECK(spread(counts) == 0);
+    }
+  }
+
+  TEST_CASE("a turn that was given back comes again, and nothing else changes") {
+    for (const std::size_t partitions : {1U, 2U, 3U, 7U}) {
+      CAPTURE(partitions);
+      Router router(partitions);
+      Walker walker(partitions);
+      for (std::size_t step = 0; step < 3 * Router::kRun; ++step) {
+        REQUIRE(walker.step(router) == step % partitions);
+        walker.undo(router);
+        REQUIRE(walker.step(router) == step % partitions);
+      }
     }
   }
 
@@ -128,18 +143,37 @@ TEST_SUITE("router") {
     }
   }
 
-  TEST_CASE("a thread's inserts go to the buffer's partitions in turn") {
+  TEST_CASE("while little is pending a thread's inserts go to the partitions one by one") {
     for (const std::size_t partitions : {2U, 3U, 4U}) {
       CAPTURE(partitions);
       ManualBuffer<int> buffer({.partitions = partitions, .max_size = 1000});
-      for (int item = 0; item < 120; ++item) buffer->insert(item);
-      for (const PartitionInfo& info : buffer->info()) CHECK(info.size == 120 / partitions);
+      for (int item = 0; item < 24; ++item) buffer->insert(item);
+      for (const PartitionInfo& info : buffer->info()) CHECK(info.size == 24 / partitions);
       // By partition, in the order of delivery.
       const std::vector<int> items = buffer->dump();
       for (std::size_t index = 0; index < items.size(); ++index) {
-        const std::size_t per_partition = 120 / partitions;
+        const std::size_t per_partition = 24 / partitions;
         const std::size_t expected = index / per_partition + (index % per_partition) * partitions;
         CHECK(items[index] == static_cast<int>(expected));
+      }
+    }
+  }
+
+  TEST_CASE("where much is pending a turn takes a run, and the partitions stay within it") {
+    constexpr std::size_t kLongestRun = 64;
+    for (const std::size_t partitions : {2U, 3U, 4U}) {
+      CAPTURE(partitions);
+      ManualBuffer<int> buffer({.partitions = partitions, .max_size = 5000});
+      for (int item = 0; item < 10'000; ++item) {
+        buffer->insert(item);
+        if (item % 100 != 0) continue;
+        std::size_t least = 10'000;
+        std::size_t most = 0;
+        for (const PartitionInfo& info : buffer->info()) {
+          least = std::min(least, info.size);
+          most = std::max(most, info.size);
+        }
+        CHECK(most - least <= std::clamp<std::size_t>(most / 8, 1, kLongestRun));
       }
     }
   }

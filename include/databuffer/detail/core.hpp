@@ -123,17 +123,23 @@ class Core {
   virtual InsertBatchResult insert(std::size_t partition_index, Source& source, std::size_t count,
                                    Timeout timeout, bool may_wait) = 0;
 
-  /// The slot has reached check_at: settles its debt. Returns whether there is room.
+  /// The turn of the seat's cursor is over: moves it on to the next slot that has room. Null if
+  /// none has, or in an item's own constructor.
+  [[nodiscard]] virtual Slot* next_slot(Seat& seat) noexcept = 0;
+
+  /// The same for `count` items that are to go in at once; null if the next slot has not room for
+  /// all. Their room may have to be taken: then, once they are in, they are settled, or
+  /// unreserve()d.
+  struct BatchTurn {
+    Slot* slot;
+    bool is_reserved;
+  };
+  [[nodiscard]] virtual BatchTurn next_slot(Seat& seat, std::size_t count) noexcept = 0;
+  /// They did not go in: gives back the room and the turn.
+  virtual void unreserve(Seat& seat, std::size_t count) noexcept = 0;
+
+  /// The slot has reached room_until: settles its debt. Returns whether there is room.
   [[nodiscard]] virtual bool settle(Slot& slot) noexcept = 0;
-
-  /// Settles the slot's debt and takes room for `count` more items, which are to go in at once.
-  /// Returns false, with nothing taken, if there is not room for all.
-  [[nodiscard]] virtual bool reserve(Slot& slot, std::size_t count) noexcept = 0;
-  /// They did not go in: gives the room back.
-  virtual void unreserve(Slot& slot, std::size_t count) noexcept = 0;
-
-  /// Draws the seat's next run of tickets.
-  virtual void draw_tickets(Seat& seat) noexcept = 0;
 
   /// The slot's doorbell is being watched: `count` more items are in.
   virtual void count_down(const Slot& slot, std::size_t count) noexcept = 0;

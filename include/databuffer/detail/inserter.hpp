@@ -33,8 +33,8 @@ using OfferedItem = std::conditional_t<kGivesItems<R>, std::ranges::range_rvalue
 /// The hot path: what an insert does on its own thread, inlined. Everything rare is Core::insert.
 ///
 /// Per item it reads the seat, its slot, `attention` and `watch`, and writes the slot, the seat and
-/// the queue: nothing that another producer writes. (Core's calls write what is shared: settle and
-/// draw_tickets once in up to 64 items, count_down while the consumer sleeps.)
+/// the queue: nothing that another producer writes. (Core's calls write what is shared: next_slot
+/// and settle once in up to 64 items, count_down while the consumer sleeps.)
 template <class T>
 class Inserter {
  public:
@@ -45,10 +45,16 @@ class Inserter {
   template <class... Limit>
   InsertStatus insert(T& item, bool may_wait, Limit... timeout) {
     if (Seat* const seat = core_->find_seat(); seat != nullptr) [[likely]] {
-      Slot& slot = take_turn(*seat);  // Before, so that the seat need not be kept in a register.
-      if (try_push(slot, item)) [[likely]]
+      Slot* slot = seat->cursor;
+      std::uint64_t word = own_word(*slot);
+      if (word >= slot->turn_until) [[unlikely]] {
+        slot = core_->next_slot(*seat);
+        if (slot == nullptr)
+          return insert_slowly(*core_, kAnyPartition, item, may_wait, timeout...);
+        word = own_word(*slot);
+      }
+      if (push(*slot, word, item)) [[likely]]
         return InsertStatus::kAccepted;
-      give_turn_back(*seat, slot);
     }
     return insert_slowly(*core_, kAnyPartition, item, may_wait, timeout...);
   }
@@ -57,7 +63,11 @@ class Inserter {
   InsertStatus insert_keyed(std::size_t hash, T& item, Limit... timeout) {
     const std::size_t partition_index = partition_of(hash, core_->options().partitions);
     if (Seat* const seat = core_->find_seat(); seat != nullptr) [[likely]] {
-      if (try_push(*seat->slots[partition_index], item)) [[likely]]
+      Slot& slot = *seat->slots[partition_index];
+      const std::uint64_t word = own_word(slot);
+      const bool is_inside = (word & Slot::kInside) != 0;  // An item's own constructor inserts.
+      if ((word < slot.room_until || (!is_inside && core_->settle(slot))) && push(slot, word, item))
+          [[likely]]
         return InsertStatus::kAccepted;
     }
     return insert_slowly(*core_, partition_index, item, true, timeout...);
@@ -82,72 +92,34 @@ class Inserter {
   }
 
  private:
-  /// The slot whose turn it is; the next insert takes the next one.
-  Slot& take_turn(Seat& seat) noexcept {
-    if (--seat.tickets_left < 0) [[unlikely]] {
-      core_->draw_tickets(seat);
-      --seat.tickets_left;
-    }
-    Slot& slot = *seat.cursor;
-    seat.cursor = slot.next;
-    return slot;
+  static std::uint64_t own_word(const Slot& slot) noexcept {
+    return slot.word.load(std::memory_order_relaxed);  // relaxed: only this thread writes it
   }
 
-  static void give_turn_back(Seat& seat, Slot& slot) noexcept {
-    seat.cursor = &slot;
-    ++seat.tickets_left;
-  }
-
-  /// Where the partition whose turn it is has no room, round robin passes on to the next that has.
-  bool pass_on(T& item) noexcept {
-    Seat* const seat = core_->find_seat();
-    if (seat == nullptr) return false;
-    Slot* slot = seat->cursor;
-    // relaxed: only this thread writes it. settle() leaves a full partition's slot like this.
-    while (slot->word.load(std::memory_order_relaxed) == slot->check_at) {
-      slot = slot->next;
-      if (slot == seat->cursor) return false;
-      if (try_push(*slot, item)) {
-        seat->cursor = slot->next;
-        --seat->tickets_left;
-        return true;
-      }
-    }
-    return false;
-  }
-
-  bool try_push(Slot& slot, T& item) noexcept {
-    // relaxed: only this thread writes it.
-    const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
-    // Inside already: an item's own constructor inserts. The engine finds it another seat.
-    if (word >= slot.check_at && ((word & Slot::kInside) != 0 || !core_->settle(slot))) [[unlikely]]
-      return false;
+  bool push(Slot& slot, std::uint64_t word, T& item) noexcept {
     return enter(slot, word, 1, [&item](LaneSlot<T>& lane_slot) {
       return lane_slot.push_in_place(std::move(item));
     });
   }
 
-  /// As try_push, for several items that appear at once: all or none. Where they must ask for
-  /// room, it is taken before.
+  /// Several items that appear at once: all or none.
   template <class Iterator>
-  bool try_push_bulk(Slot& slot, Iterator first, std::size_t count) noexcept {
-    // relaxed: only this thread writes it.
-    const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
-    const bool asks = word + count > slot.check_at;  // Inside already: as in try_push.
-    if (asks && (word & Slot::kInside) != 0) [[unlikely]]
-      return false;
-    // relaxed: saves taking room for what enter() would refuse; it looks again.
-    if (asks && (core_->attention.load(std::memory_order_relaxed) != 0 ||
-                 !core_->reserve(slot, count))) [[unlikely]]
-      return false;
-    const bool is_in = enter(slot, word, count, [first, count](LaneSlot<T>& lane_slot) {
+  bool push_bulk(Seat& seat, Iterator first, std::size_t count) noexcept {
+    Core::BatchTurn turn{seat.cursor, false};
+    std::uint64_t word = own_word(*turn.slot);
+    if (word + count > turn.slot->turn_until) {
+      turn = core_->next_slot(seat, count);
+      if (turn.slot == nullptr) return false;
+      word = own_word(*turn.slot);
+    }
+    const bool is_in = enter(*turn.slot, word, count, [first, count](LaneSlot<T>& lane_slot) {
       return lane_slot.push_bulk_in_place(first, count);
     });
-    if (asks) {
+    if (turn.is_reserved) {
       if (is_in) {
-        slot.settled_word = word + count;
+        turn.slot->settled_word = word + count;
       } else {
-        core_->unreserve(slot, count);
+        core_->unreserve(seat, count);
       }
     }
     return is_in;
@@ -187,9 +159,6 @@ class Inserter {
   template <class... Limit>
   [[gnu::noinline]] static InsertStatus insert_slowly(Core& core, std::size_t partition_index,
                                                       T& item, bool may_wait, Limit... timeout) {
-    if (partition_index == kAnyPartition && Inserter(core).pass_on(item)) {
-      return InsertStatus::kAccepted;
-    }
     ItemSource<T> source(item);
     return core.insert(partition_index, source, 1, Timeout(timeout...), may_wait).status;
   }
@@ -203,9 +172,7 @@ class Inserter {
       Seat* const seat = core_->find_seat();
       if (seat != nullptr && count != 0 && count <= QueueTraits<T>::block_items() &&
           count <= static_cast<std::size_t>(last - first)) {
-        Slot& slot = take_turn(*seat);
-        if (try_push_bulk(slot, first, count)) return {InsertStatus::kAccepted, count};
-        give_turn_back(*seat, slot);
+        if (push_bulk(*seat, first, count)) return {InsertStatus::kAccepted, count};
       }
     }
     RangeSource<T, Iterator, Sentinel> source(std::move(first), std::move(last));

@@ -70,7 +70,7 @@ using Queue = moodycamel::ConcurrentQueue<T, QueueTraits<T>>;
 /// A Slot with the queue's token: one producer's way into one partition's queue.
 template <class T>
 struct alignas(kDestructiveBytes) LaneSlot : Slot {
-  explicit LaneSlot(Queue<T>& lane_queue) : queue(&lane_queue), token(lane_queue) {}
+  explicit LaneSlot(Queue<T>& lane_queue) : token(lane_queue), queue(&lane_queue) {}
 
   /// Returns false, with the item untouched, if the queue needs another block. (With the allocation
   /// inlined the hot path spills its registers: bench/README.md.)
@@ -105,8 +105,9 @@ struct alignas(kDestructiveBytes) LaneSlot : Slot {
     return pushed;
   }
 
-  Queue<T>* queue;                  // changed by renew_queue() only
-  moodycamel::ProducerToken token;  // likewise; valid, or make_slot() has thrown
+  // On the slot's line. Changed by renew_queue() only.
+  moodycamel::ProducerToken token;  // valid, or make_slot() has thrown
+  Queue<T>* queue;
 
  private:
   // Spares the queue the look whether it is, and g++ 12 a warning about where it were not.
