@@ -20,12 +20,6 @@ constexpr Duration kLongestNap = std::chrono::microseconds{500};
 // Behind full batches that followed each other so fast, naps go on for a while though nothing
 // comes: producers may only be waiting for a core.
 constexpr Duration kStaysHot = std::chrono::milliseconds{5};
-// Each arming is a membarrier, which interrupts all cores, and a shared write for each insert that
-// follows. So where many partitions are slow to fill, and together would arm some thousand times a
-// second, they are warm: they wait in longer naps.
-constexpr Duration kWarmFillPerPartition = std::chrono::microseconds{250};
-constexpr Duration kShortestWarmNap = std::chrono::microseconds{500};
-constexpr Duration kLongestWarmNap = std::chrono::milliseconds{2};
 // What a nap may take that was to be short. A rate, in items per ns, at which that matters.
 constexpr Duration kLongSleep = std::chrono::microseconds{200};
 constexpr double kPouring = 0.002;
@@ -197,8 +191,6 @@ bool Consumer::gather(FlushReason reason, TimePoint now) {
   if (reason == FlushReason::kSize && now <= deadline_after(gathered_before, kHotFill)) {
     hot_until_ = deadline_after(now, kStaysHot);
   }
-  const bool is_full_anew = reason == FlushReason::kSize && gathered_before != TimePoint::min();
-  last_fill_ = is_full_anew ? now - gathered_before : kForever;
   flusher_.begin({reason, left_behind, schedule_.first()}, now);
   schedule_.next_batch();
   observe_rate(now);
@@ -209,8 +201,7 @@ bool Consumer::gather(FlushReason reason, TimePoint now) {
     // While the handler runs the first item of the next batch says when it came; unless they pour
     // in, when each batch would pay for it and be full before its deadline matters. That is known
     // of short calls only: behind a long one the producers may have ceased.
-    const bool is_soon_full = (time_to_fill() <= kHotFill || is_warm(now)) &&
-                              flusher_.last_call() <= kHotFill &&
+    const bool is_soon_full = time_to_fill() <= kHotFill && flusher_.last_call() <= kHotFill &&
                               buffer_.options().threading == Threading::kOwn;
     if (!is_soon_full) arm(1);
   }
@@ -305,25 +296,6 @@ Duration Consumer::time_to_fill() const noexcept {
   return Duration(static_cast<Duration::rep>(missing / items_per_ns_));
 }
 
-// By the last batch, if it was full; until twice its time has passed. (An interval that is longer
-// than the nap ends no later for it: it runs from the last look.)
-bool Consumer::is_warm(TimePoint now) const noexcept {
-  const auto partitions = static_cast<Duration::rep>(buffer_.options().partitions);
-  return last_fill_ > kHotFill && last_fill_ <= partitions * kWarmFillPerPartition &&
-         now - gathered_at_ < 2 * last_fill_ && buffer_.options().flush_interval >= kLongestWarmNap;
-}
-
-// By the rate since the last batch, which is steadier than that of a short look.
-Duration Consumer::warm_nap(TimePoint now) const noexcept {
-  const std::size_t pending = std::min(partition_.pending(), schedule_.limit());
-  if (pending == 0) return kLongestWarmNap;
-  const auto missing = static_cast<double>(schedule_.limit() - pending);
-  const double since = static_cast<double>((now - gathered_at_).count());
-  const double fill = since * missing / static_cast<double>(pending);
-  return std::clamp(Duration(static_cast<Duration::rep>(std::min(fill, 1e9))), kShortestWarmNap,
-                    kLongestWarmNap);
-}
-
 bool Consumer::keeps_looking(TimePoint now) const noexcept {
   if (buffer_.options().threading == Threading::kManual) return false;
   switch (buffer_.options().wait_strategy) {
@@ -331,7 +303,7 @@ bool Consumer::keeps_looking(TimePoint now) const noexcept {
     case WaitStrategy::kYield:
       return true;
     case WaitStrategy::kAdaptive:
-      return time_to_fill() <= kHotFill || now < hot_until_ || is_warm(now);
+      return time_to_fill() <= kHotFill || now < hot_until_;
     case WaitStrategy::kPark:
       break;
   }
@@ -356,7 +328,6 @@ void Consumer::wait(TimePoint next, TimePoint now) noexcept {
       break;
   }
   const Duration fill = time_to_fill();
-  if (fill > kHotFill && is_warm(now)) return sleep(std::min(next, now + warm_nap(now)), now);
   if (would_oversleep() && steady_clock().now() >= contended_until_) return stay_awake(fill);
   sleep(std::min(next, now + std::clamp(fill, kShortestNap, kLongestNap)), now);
 }

@@ -78,8 +78,6 @@ class Consumer {
 
   void observe_rate(TimePoint now) noexcept;
   [[nodiscard]] Duration time_to_fill() const noexcept;
-  [[nodiscard]] bool is_warm(TimePoint now) const noexcept;
-  [[nodiscard]] Duration warm_nap(TimePoint now) const noexcept;
   [[nodiscard]] bool keeps_looking(TimePoint now) const noexcept;
   void wait(TimePoint next, TimePoint now) noexcept;
   [[nodiscard]] bool would_oversleep() const noexcept;
@@ -108,7 +106,6 @@ class Consumer {
   std::uint64_t passes_ = 0;
   std::array<TimePoint, 2> passes_began_{TimePoint::min(), TimePoint::min()};
   TimePoint gathered_at_ = TimePoint::min();  // the last batch
-  Duration last_fill_ = kForever;             // how long it took, if it was full
 
   // The rate seen between the last two looks, for the adaptive wait.
   TimePoint rate_since_;

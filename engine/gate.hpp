@@ -21,10 +21,10 @@ namespace databuffer::detail {
 // than `settle_items`: after a look that leaves `room`, it may insert min(settle_items, room) items
 // unasked, so that one producer alone never passes it at all.
 //
-// A turn of round robin takes a run of items, so that a producer's lines stay where they are: an
-// eighth of what is pending, so that no partition gets far ahead of the others, at most an eighth
-// of a batch, and at most settle_items. Where little is pending, and where batches are small, that
-// is one.
+// It also says how long a turn of round robin may be, that a producer's lines stay where they are:
+// an eighth of what is pending, at most an eighth of a batch, and at most settle_items. Where
+// little is pending, and where batches are small, that is one item. (Router takes the least of a
+// round.)
 //
 // The full/room handshake with waiting producers is RoomBell's; all accesses here are seq_cst for
 // it.
@@ -56,29 +56,26 @@ class Gate {
     return true;
   }
 
-  /// Begins a turn of the slot, which round robin has come to. Returns whether there is room.
-  /// Threads: the slot's owner.
-  bool begin_turn(Slot& slot) noexcept {
+  /// Whether the slot may take an item. It asks where it must. Threads: the slot's owner.
+  bool admits(Slot& slot) noexcept { return own_word(slot) < slot.room_until || settle(slot); }
+
+  /// Whether it may take `count` items that are to go in at once, with no code of the user's
+  /// before. Sets whether their room had to be taken: then they are settled, or unreserve()d.
+  bool admits_batch(Slot& slot, std::size_t count, bool& is_reserved) noexcept {
     const std::uint64_t word = own_word(slot);
-    if (word >= slot.room_until && !settle(slot)) return false;
-    slot.turn_until = std::min(slot.room_until, word + run_length(slot, word));
+    is_reserved = word + count > slot.room_until;
+    if (!is_reserved) return true;
+    const Room room = take_room(slot, count, count);
+    if (room.granted == 0) return false;
+    slot.room_until = word + count + allowance(room.left);
+    note_pending(slot, capacity_ - room.left);
     return true;
   }
 
-  /// The same for `count` items that are to go in at once, with no code of the user's before. Sets
-  /// whether their room had to be taken: then they are settled, or unreserve()d.
-  bool begin_batch_turn(Slot& slot, std::size_t count, bool& is_reserved) noexcept {
-    const std::uint64_t word = own_word(slot);
-    is_reserved = word + count > slot.room_until;
-    if (is_reserved) {
-      const Room room = take_room(slot, count, count);
-      if (room.granted == 0) return false;
-      slot.room_until = word + count + allowance(room.left);
-      note_pending(slot, capacity_ - room.left);
-    }
-    const std::uint64_t run = std::max<std::uint64_t>(count, run_length(slot, word));
-    slot.turn_until = std::min(slot.room_until, word + run);
-    return true;
+  /// Items of a turn, by what was pending when the gate was asked last, and the slot's own since.
+  [[nodiscard]] std::uint64_t run_length(const Slot& slot) const noexcept {
+    const std::int64_t pending = slot.noted_pending + debt_of(slot, own_word(slot));
+    return static_cast<std::uint64_t>(std::clamp(pending / kRunShare, least_run_, longest_run_));
   }
 
   /// Settles the slot's debt and takes room for `least` to `most` items; returns for how many, or
@@ -161,12 +158,6 @@ class Gate {
   static void note_pending(Slot& slot, std::int64_t pending) noexcept {
     constexpr std::int64_t kMost = kRunShare * kMostSettleItems;
     slot.noted_pending = static_cast<std::uint32_t>(std::clamp<std::int64_t>(pending, 0, kMost));
-  }
-
-  /// By what was pending when the gate was asked last, and the slot's own items since.
-  [[nodiscard]] std::uint64_t run_length(const Slot& slot, std::uint64_t word) const noexcept {
-    const std::int64_t pending = slot.noted_pending + debt_of(slot, word);
-    return static_cast<std::uint64_t>(std::clamp(pending / kRunShare, least_run_, longest_run_));
   }
 
   static std::uint64_t own_word(const Slot& slot) noexcept {

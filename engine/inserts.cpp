@@ -135,8 +135,10 @@ Slot* BufferCore::find_room(InsertCall& call, Seat& seat) noexcept {
     }
   } else {
     slot = seat.slots[call.partition_index];
-    const bool has_room = is_marked(*slot) || own_word(*slot) < slot->room_until || settle(*slot);
-    if (!has_room || !has_weight_room(*slot, call.weight)) return nullptr;
+    if (!is_marked(*slot) &&
+        !(has_weight_room(*slot, call.weight) && gate_of(*slot).admits(*slot))) {
+      return nullptr;
+    }
   }
   call.is_nested = slot != nullptr && is_marked(*slot);
   return slot;
@@ -148,8 +150,9 @@ Slot* BufferCore::find_turn(Seat& seat, std::size_t weight) noexcept {
   Slot* slot = &router_.following(seat);
   for (std::size_t tried = 0; tried < partitions_.size(); ++tried, slot = slot->next) {
     if (is_marked(*slot)) return slot;
-    if (has_weight_room(*slot, weight) && gate_of(*slot).begin_turn(*slot)) {
-      Router::take_turn(seat, *slot);
+    Gate& gate = gate_of(*slot);
+    if (has_weight_room(*slot, weight) && gate.admits(*slot)) {
+      Router::take_turn(seat, *slot, gate.run_length(*slot));
       return slot;
     }
   }
@@ -165,8 +168,7 @@ Slot* BufferCore::next_slot(Seat& seat) noexcept {
   if (attention.load(std::memory_order_relaxed) != 0) return nullptr;
   if (Slot& next = *seat.cursor->next; seat.tickets_left > 0 && own_word(next) < next.room_until) {
     // Mostly. (A slot that this thread is inside of has no room, by its mark.)
-    static_cast<void>(gate_of(next).begin_turn(next));
-    Router::take_turn(seat, next);
+    Router::take_turn(seat, next, gate_of(next).run_length(next));
     return &next;
   }
   Slot* const slot = find_turn(seat, 0);
@@ -177,9 +179,10 @@ Core::BatchTurn BufferCore::next_slot(Seat& seat, std::size_t count) noexcept {
   // relaxed: as above, and saves taking room.
   if (attention.load(std::memory_order_relaxed) != 0) return {};
   Slot& slot = router_.following(seat);
+  Gate& gate = gate_of(slot);
   BatchTurn turn{&slot, false};
-  if (is_marked(slot) || !gate_of(slot).begin_batch_turn(slot, count, turn.is_reserved)) return {};
-  Router::take_turn(seat, slot);
+  if (is_marked(slot) || !gate.admits_batch(slot, count, turn.is_reserved)) return {};
+  Router::take_turn(seat, slot, gate.run_length(slot), count);
   return turn;
 }
 
@@ -278,7 +281,7 @@ std::size_t BufferCore::weight_of_prepared(const InsertCall& call,
 }
 
 // Lowers `count` to the items that went in.
-// As Inserter::try_push, step by step, but all seq_cst: this is also the path of machines without
+// As Inserter::enter, step by step, but all seq_cst: this is also the path of machines without
 // membarrier, where [P1] → [P2] and [P3] → [P4] must be in one total order with the other sides.
 BufferCore::PushResult BufferCore::push(Slot& slot, Source& source, std::size_t& count) noexcept {
   const std::size_t wanted = std::exchange(count, 0);

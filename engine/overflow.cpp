@@ -63,8 +63,11 @@ bool BufferCore::overflow(InsertCall& call, Seat& seat) {
         // The new goes in before on_drop hears of the old: what that inserts must not take its
         // room.
         Slot& slot = *seat.slots[partition_index];
-        if (!gate_of(slot).begin_turn(slot)) return true;
-        if (call.partition_index == kAnyPartition) Router::take_turn(seat, slot);
+        Gate& gate = gate_of(slot);
+        if (!gate.admits(slot)) return true;
+        if (call.partition_index == kAnyPartition) {
+          Router::take_turn(seat, slot, gate.run_length(slot));
+        }
         return insert_some(call, seat, slot);
       }
       [[fallthrough]];

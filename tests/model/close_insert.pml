@@ -3,7 +3,7 @@ Close against insert: every accepted item is flushed, and the consumer finishes.
 With SHRINK instead: while shrink() renews a queue, no producer is in it.
 
 Stands for
-  detail/inserter.hpp    Inserter::try_push: [P1] mark, [P2] read `attention`, [P3] publish
+  detail/inserter.hpp    Inserter::enter: [P1] mark, [P2] read `attention`, [P3] publish
   engine/inserts.cpp     BufferCore::push: the same with seq_cst (NO_MEMBARRIER)
   engine/drain.*         Drain::add, first, has_producer_inside, inserted
   engine/closing.cpp     BufferCore::begin_close: [C1], heavy fence, is_closing, ring

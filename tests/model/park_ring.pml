@@ -3,7 +3,7 @@ Park and ring: an item that completes the threshold never leaves the consumer as
 
 Stands for
   engine/doorbell.hpp, .cpp   Doorbell: arm, count_down, ring, sleep_until, disarm, is_armed
-  detail/inserter.hpp         Inserter::try_push from [P3] on: publish, read `watch` [P4]
+  detail/inserter.hpp         Inserter::enter from [P3] on: publish, read `watch` [P4]
   engine/inserts.cpp          BufferCore::push: the same, with seq_cst, for several items at once
   engine/consumer.cpp         Consumer: step, rest, flush_batch, notice_first_item, park
   engine/partition.hpp        Partition::pending: `removed` first, then slot by slot

@@ -3,7 +3,7 @@ Settle, block, release: no producer sleeps for ever while there is room or after
 capacity is passed by no more than what is promised, and no room leaks.
 
 Stands for
-  engine/gate.hpp         Gate: settle, reserve, reserve_at_once, finish_reserved, unreserve,
+  engine/gate.hpp         Gate: settle, reserve, admits_batch, finish_reserved, unreserve,
                           settle_up, release, has_room
   engine/room_bell.*      RoomBell: Waiter, wait_until, ring
   engine/inserts.cpp      BufferCore: find_room, insert_some, wait_for_room
@@ -145,7 +145,7 @@ inline insert_several() {
       reserved[home] = reserved[home] + granted;
       assert(pending[home] + reserved[home] <= BOUND)
     }
-  :: d_step {  /* Gate::reserve_at_once, for all but one; then some may follow unasked */
+  :: d_step {  /* Gate::admits_batch, for all but one; then some may follow unasked */
       left > 1 && CAPACITY - settled[home] >= left - 1 ->
       granted = left - 1;
       settled[home] = settled[home] + granted;

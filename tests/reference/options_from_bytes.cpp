@@ -38,8 +38,9 @@ Options options_from_bytes(Bytes& bytes) {
   Options options;
   options.name = "model";
   options.partitions = bytes.pick<std::size_t>({1, 1, 2, 3});
-  // Below 16: there a turn of round robin takes one item, however much is pending.
-  options.max_size = bytes.pick<std::size_t>({4, 1, 2, 3, 8, 15});
+  options.max_size = bytes.pick<std::size_t>({4, 1, 2, 3, 8, 40});
+  // Of several partitions below 16: there a turn of round robin takes one item.
+  if (options.partitions > 1) options.max_size = std::min<std::size_t>(options.max_size, 15);
   options.max_size_jitter = bytes.pick<std::size_t>({0, 0, 0, 1, 5});
   const std::size_t largest_batch = options.max_size + options.max_size_jitter;
   if (bytes.one_in(2)) {

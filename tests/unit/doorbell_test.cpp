@@ -28,7 +28,7 @@ struct Door {
   }
   [[nodiscard]] bool is_watched() const { return bell.watch().load() != 0; }
 
-  /// As Inserter::try_push: publish, look, count down. Returns whether it rang.
+  /// As Inserter::enter: publish, look, count down. Returns whether it rang.
   bool insert(std::size_t items) {
     published += items;
     return is_watched() && bell.count_down(items, clock);

@@ -303,6 +303,30 @@ TEST_SUITE("re-entrancy of an item") {
     CallingItem::reset();
   }
 
+  TEST_CASE("an item that is being moved in may insert where it goes itself, and drop the oldest") {
+    ManualBuffer<CallingItem> buffer({.max_size = 10,
+                                      .capacity = 100,
+                                      .capacity_bytes = 2,
+                                      .weigh = [](const CallingItem&) { return std::size_t{1}; },
+                                      .overflow = Overflow::kDropOldest});
+    CHECK(buffer->insert_keyed(1, CallingItem(0)) == InsertStatus::kAccepted);
+    int nested = 0;
+    CallingItem::on_move = [&](int value) {
+      if (value != 1 || nested++ > 0) return;
+      // Its own room is taken, so that this is one too many.
+      CHECK(buffer->insert_keyed(1, CallingItem(101)) == InsertStatus::kAccepted);
+    };
+    CHECK(buffer->insert_keyed(1, CallingItem(1)) == InsertStatus::kAccepted);
+    CallingItem::reset();
+    CHECK(nested > 0);
+    CHECK(buffer->size() == 2);
+    const Ledger ledger = buffer->ledger();
+    CHECK(ledger.balances());
+    CHECK(ledger.dropped_oldest == 1);
+    CHECK(buffer->insert_keyed(1, CallingItem(5)) == InsertStatus::kAccepted);
+    CHECK(buffer->size() == 2);
+  }
+
   TEST_CASE("an item that is being moved out of the queue may call: what would wait is refused") {
     CallingItem::reset();
     {

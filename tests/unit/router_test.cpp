@@ -24,6 +24,8 @@ using databuffer::support::numbers;
 
 namespace {
 
+constexpr std::uint64_t kRoom = 1000;
+
 /// A seat over `partition_count` slots, in a ring.
 class Walker {
  public:
@@ -38,11 +40,15 @@ class Walker {
   }
 
   /// The partition of the next turn.
-  std::size_t step(Router& router) {
+  std::size_t step(Router& router, std::uint64_t run = 1, std::uint64_t least = 1) {
     Slot& slot = router.following(seat_);
-    Router::take_turn(seat_, slot);
+    slot.room_until = kRoom;
+    Router::take_turn(seat_, slot, run, least);
     return slot.partition_index;
   }
+
+  /// Items of the turn.
+  [[nodiscard]] std::uint64_t turn() const { return seat_.cursor->turn_until - seat_.cursor->word; }
 
   /// The turn comes again.
   void undo(Router& router) { router.give_turn_back(seat_, *seat_.cursor); }
@@ -95,6 +101,23 @@ TEST_SUITE("router") {
         REQUIRE(walker.step(router) == step % partitions);
       }
     }
+  }
+
+  TEST_CASE("a turn is as long as the round before allowed at the least") {
+    Router router(3);
+    Walker walker(3);
+    const std::uint64_t allowed[4][3] = {{9, 5, 7}, {3, 8, 8}, {64, 64, 64}, {1, 2, 2}};
+    const std::uint64_t lengths[4] = {1, 5, 3, 64};
+    for (std::size_t round = 0; round < 4; ++round) {
+      for (const std::uint64_t run : allowed[round]) {
+        static_cast<void>(walker.step(router, run));
+        CHECK(walker.turn() == lengths[round]);
+      }
+    }
+    static_cast<void>(walker.step(router, 64, 500));
+    CHECK(walker.turn() == 500);  // A batch.
+    static_cast<void>(walker.step(router, 64, 2000));
+    CHECK(walker.turn() == kRoom);
   }
 
   TEST_CASE("one partition needs no tickets") {
@@ -174,6 +197,27 @@ TEST_SUITE("router") {
           most = std::max(most, info.size);
         }
         CHECK(most - least <= std::clamp<std::size_t>(most / 8, 1, kLongestRun));
+      }
+    }
+  }
+
+  // (contract 8)
+  TEST_CASE("a partition with a backlog gets no more than its share") {
+    for (const std::size_t partitions : {2U, 3U, 4U}) {
+      CAPTURE(partitions);
+      ManualBuffer<int> buffer({.partitions = partitions, .max_size = 5000});
+      std::size_t backlog_at = partitions;
+      for (int item = 0; item < 3000; ++item) buffer->insert_keyed(7, item);
+      for (const PartitionInfo& info : buffer->info()) {
+        if (info.size == 3000) backlog_at = info.partition_index;
+      }
+      REQUIRE(backlog_at < partitions);
+      const std::size_t share = 2000;
+      for (std::size_t item = 0; item < partitions * share; ++item) buffer->insert(0);
+      for (const PartitionInfo& info : buffer->info()) {
+        const std::size_t own = info.size - (info.partition_index == backlog_at ? 3000 : 0);
+        CHECK(own >= share - 64);
+        CHECK(own <= share + 64);
       }
     }
   }

@@ -39,6 +39,8 @@ struct Slot {
 struct alignas(kDestructiveBytes) Seat {
   Slot* cursor = nullptr;         // the slot whose turn it is
   std::int64_t tickets_left = 0;  // turns to take behind it; then draw a new run of tickets
+  std::uint64_t run = 1;          // items of a turn in this round
+  std::uint64_t next_run = 1;     // the least that this round's gates allowed so far
   Slot** slots = nullptr;         // fixed: by partition index
 };
 
