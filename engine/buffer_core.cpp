@@ -57,7 +57,7 @@ BufferCore::BufferCore(Options options, Parts parts)
       hooks_(std::make_shared<HookTable>(&LiveBuffers::refresh_all)),
       process_hooks_(process_hooks()),
       current_(std::make_unique<std::atomic<Consumer*>[]>(options_.partitions)),
-      router_(options_.partitions),
+      router_(options_.partitions, options_.max_size),
       seats_(partitions_),
       seeds_(seed_of(options_)) {
   for (std::size_t index = 0; index < options_.partitions; ++index) {

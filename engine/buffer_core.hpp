@@ -143,7 +143,9 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   bool insert_some(InsertCall& call, Seat& seat, Slot& slot);
   [[nodiscard]] Slot* find_room(InsertCall& call, Seat& seat) noexcept;
   [[nodiscard]] Slot* find_turn(Seat& seat, std::size_t weight) noexcept;
-  [[nodiscard]] bool has_weight_room(const Slot& slot, std::size_t weight) const noexcept;
+  [[nodiscard]] bool has_weight_room(const Slot& slot, std::size_t weight) const noexcept {
+    return partitions_[slot.partition_index]->weight_gate.has_room(weight);
+  }
   [[nodiscard]] Gate& gate_of(const Slot& slot) const noexcept {
     return partitions_[slot.partition_index]->gate;
   }

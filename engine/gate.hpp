@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <limits>
 
 #include "databuffer/detail/cache_line.hpp"
 #include "databuffer/detail/slot.hpp"
@@ -21,25 +21,13 @@ namespace databuffer::detail {
 // than `settle_items`: after a look that leaves `room`, it may insert min(settle_items, room) items
 // unasked, so that one producer alone never passes it at all.
 //
-// It also says how long a turn of round robin may be, that a producer's lines stay where they are:
-// an eighth of what is pending, at most an eighth of a batch, and at most settle_items. Where
-// little is pending, and where batches are small, that is one item. (Router takes the least of a
-// round.)
-//
 // The full/room handshake with waiting producers is RoomBell's; all accesses here are seq_cst for
 // it.
 class Gate {
  public:
-  /// `max_size`: none where there is no other partition to move on to.
-  explicit Gate(std::size_t capacity, std::optional<std::size_t> max_size = {}) noexcept
+  explicit Gate(std::size_t capacity) noexcept
       : capacity_(static_cast<std::int64_t>(capacity)),
-        settle_items_(
-            static_cast<std::int64_t>(std::clamp<std::size_t>(capacity / 64, 1, kMostSettleItems))),
-        least_run_(max_size ? 1 : settle_items_),
-        longest_run_(
-            !max_size ? settle_items_
-                      : std::clamp<std::int64_t>(static_cast<std::int64_t>(*max_size) / kRunShare,
-                                                 1, settle_items_)) {}
+        settle_items_(static_cast<std::int64_t>(std::clamp<std::size_t>(capacity / 64, 1, 64))) {}
 
   /// Settles the slot's debt. Returns whether there is room; then the slot may take some more items
   /// before it asks again. Threads: the slot's owner.
@@ -70,12 +58,6 @@ class Gate {
     slot.room_until = word + count + allowance(room.left);
     note_pending(slot, capacity_ - room.left);
     return true;
-  }
-
-  /// Items of a turn, by what was pending when the gate was asked last, and the slot's own since.
-  [[nodiscard]] std::uint64_t run_length(const Slot& slot) const noexcept {
-    const std::int64_t pending = slot.noted_pending + debt_of(slot, own_word(slot));
-    return static_cast<std::uint64_t>(std::clamp(pending / kRunShare, least_run_, longest_run_));
   }
 
   /// Settles the slot's debt and takes room for `least` to `most` items; returns for how many, or
@@ -154,9 +136,9 @@ class Gate {
     return static_cast<std::uint64_t>(std::min(settle_items_, room));
   }
 
-  /// For run_length(): no more than makes the longest.
+  /// For the router, which need not know of more.
   static void note_pending(Slot& slot, std::int64_t pending) noexcept {
-    constexpr std::int64_t kMost = kRunShare * kMostSettleItems;
+    constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
     slot.noted_pending = static_cast<std::uint32_t>(std::clamp<std::int64_t>(pending, 0, kMost));
   }
 
@@ -177,13 +159,8 @@ class Gate {
 
   friend struct Layout;
 
-  static constexpr std::int64_t kMostSettleItems = 64;
-  static constexpr std::int64_t kRunShare = 8;
-
   const std::int64_t capacity_;
   const std::int64_t settle_items_;
-  const std::int64_t least_run_;
-  const std::int64_t longest_run_;
 
   // Written by every producer once in settle_items_, and by whoever removes items.
   alignas(kDestructiveBytes) std::atomic<std::int64_t> settled_{0};

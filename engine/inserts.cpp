@@ -150,27 +150,17 @@ Slot* BufferCore::find_turn(Seat& seat, std::size_t weight) noexcept {
   Slot* slot = &router_.following(seat);
   for (std::size_t tried = 0; tried < partitions_.size(); ++tried, slot = slot->next) {
     if (is_marked(*slot)) return slot;
-    Gate& gate = gate_of(*slot);
-    if (has_weight_room(*slot, weight) && gate.admits(*slot)) {
-      Router::take_turn(seat, *slot, gate.run_length(*slot));
+    if (has_weight_room(*slot, weight) && gate_of(*slot).admits(*slot)) {
+      router_.take_turn(seat, *slot);
       return slot;
     }
   }
   return nullptr;
 }
 
-bool BufferCore::has_weight_room(const Slot& slot, std::size_t weight) const noexcept {
-  return partitions_[slot.partition_index]->weight_gate.has_room(weight);
-}
-
 Slot* BufferCore::next_slot(Seat& seat) noexcept {
   // relaxed: saves a turn that the slow path would take again; Inserter::enter looks for itself.
   if (attention.load(std::memory_order_relaxed) != 0) return nullptr;
-  if (Slot& next = *seat.cursor->next; seat.tickets_left > 0 && own_word(next) < next.room_until) {
-    // Mostly. (A slot that this thread is inside of has no room, by its mark.)
-    Router::take_turn(seat, next, gate_of(next).run_length(next));
-    return &next;
-  }
   Slot* const slot = find_turn(seat, 0);
   return slot != nullptr && !is_marked(*slot) ? slot : nullptr;
 }
@@ -179,10 +169,9 @@ Core::BatchTurn BufferCore::next_slot(Seat& seat, std::size_t count) noexcept {
   // relaxed: as above, and saves taking room.
   if (attention.load(std::memory_order_relaxed) != 0) return {};
   Slot& slot = router_.following(seat);
-  Gate& gate = gate_of(slot);
   BatchTurn turn{&slot, false};
-  if (is_marked(slot) || !gate.admits_batch(slot, count, turn.is_reserved)) return {};
-  Router::take_turn(seat, slot, gate.run_length(slot), count);
+  if (is_marked(slot) || !gate_of(slot).admits_batch(slot, count, turn.is_reserved)) return {};
+  router_.take_turn(seat, slot, count);
   return turn;
 }
 

@@ -63,11 +63,8 @@ bool BufferCore::overflow(InsertCall& call, Seat& seat) {
         // The new goes in before on_drop hears of the old: what that inserts must not take its
         // room.
         Slot& slot = *seat.slots[partition_index];
-        Gate& gate = gate_of(slot);
-        if (!gate.admits(slot)) return true;
-        if (call.partition_index == kAnyPartition) {
-          Router::take_turn(seat, slot, gate.run_length(slot));
-        }
+        if (!gate_of(slot).admits(slot)) return true;
+        if (call.partition_index == kAnyPartition) router_.take_turn(seat, slot);
         return insert_some(call, seat, slot);
       }
       [[fallthrough]];

@@ -51,7 +51,7 @@ struct Partition {
         capacity(options.effective_capacity()),
         lane(std::move(typed_lane)),
         drain(*lane, requests, options.weigh ? &options.weigh : nullptr),
-        gate(capacity, options.partitions > 1 ? std::optional(options.max_size) : std::nullopt),
+        gate(capacity),
         weight_gate(options.effective_capacity_bytes(),
                     options.max_bytes != 0 ? options.max_bytes : options.capacity_bytes) {}
 

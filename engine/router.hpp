@@ -12,20 +12,26 @@
 
 namespace databuffer::detail {
 
-/// Round robin through one atomic counter, drawn in runs: a thread takes kRun tickets at a time,
-/// and each is a turn of the next partition. One shared write for kRun turns, and an exact rotation
-/// for each thread and, run by run, for all together.
+/// Round robin through one atomic counter: a thread draws kTickets tickets at a time, and each is a
+/// turn of the next partition. One shared write for kTickets turns, and an exact rotation for each
+/// thread and, draw by draw, for all together.
 ///
-/// A turn takes as many items as the gates of the round before allowed at the least. So all turns
-/// of a round are equally long, and one partition's backlog does not draw items to it.
+/// A turn takes a run of items, so that a producer's lines stay where they are: an eighth of what
+/// is pending, at most an eighth of a batch, kLongestTurn, and what the gate admits unasked. Where
+/// little is pending, and where batches are small, that is one item. What counts is the partition
+/// with the least pending in the round before: so all turns of a round are equally long, and one
+/// partition's backlog does not draw items to it.
 class Router {
  public:
-  /// A prime, so that the runs begin at every partition.
-  static constexpr std::int64_t kRun = 251;
+  /// A prime, so that the draws begin at every partition.
+  static constexpr std::int64_t kTickets = 251;
+  static constexpr std::uint64_t kLongestTurn = 64;
 
   /// `first_ticket` other than 0 is for tests of the counter's wrap.
-  explicit Router(std::size_t partition_count, std::uint64_t first_ticket = 0) noexcept
-      : partition_count_(partition_count), next_ticket_(first_ticket) {}
+  Router(std::size_t partition_count, std::size_t max_size, std::uint64_t first_ticket = 0) noexcept
+      : partition_count_(partition_count),
+        longest_turn_(std::clamp<std::uint64_t>(max_size / kShare, 1, kLongestTurn)),
+        next_ticket_(first_ticket) {}
 
   /// The slot whose turn comes behind that of the seat's cursor.
   [[nodiscard]] Slot& following(Seat& seat) noexcept {
@@ -34,19 +40,22 @@ class Router {
   }
 
   /// It is the turn of this slot: following(), or one behind it, if those before have no room.
-  /// `run`: Gate::run_length(). `least`: items that the turn takes in any case, if they are
-  /// admitted.
-  static void take_turn(Seat& seat, Slot& slot, std::uint64_t run,
-                        std::uint64_t least = 1) noexcept {
-    if (slot.partition_index <= seat.cursor->partition_index) {  // a new round
-      seat.run = std::exchange(seat.next_run, run);
-    }
-    seat.next_run = std::min(seat.next_run, run);
-    seat.cursor = &slot;
-    --seat.tickets_left;
+  /// Requires    that its gate admits `least` items; the turn takes them in any case.
+  void take_turn(Seat& seat, Slot& slot, std::uint64_t least = 1) const noexcept {
     // relaxed: only this thread writes it.
     const std::uint64_t word = slot.word.load(std::memory_order_relaxed);
-    slot.turn_until = std::min(slot.room_until, word + std::max(least, seat.run));
+    // When the gate was asked last, and the slot's own since.
+    const std::uint64_t pending = slot.noted_pending + (word - slot.settled_word);
+    const std::uint64_t allowed = std::clamp<std::uint64_t>(pending / kShare, 1, longest_turn_);
+    if (slot.partition_index <= seat.cursor->partition_index) {  // a new round
+      seat.turn_items = std::exchange(seat.next_turn_items, allowed);
+    }
+    seat.next_turn_items = std::min(seat.next_turn_items, allowed);
+    seat.cursor = &slot;
+    --seat.tickets_left;
+    slot.turn_until = partition_count_ == 1
+                          ? slot.room_until  // There is no other to move on to.
+                          : std::min(slot.room_until, word + std::max(least, seat.turn_items));
   }
 
   /// The slot has not used its turn, which comes again.
@@ -69,12 +78,15 @@ class Router {
       return;
     }
     // relaxed: only the number matters, and each is given out once.
-    const std::uint64_t ticket = next_ticket_.fetch_add(kRun, std::memory_order_relaxed);
+    const std::uint64_t ticket = next_ticket_.fetch_add(kTickets, std::memory_order_relaxed);
     seat.cursor = before(seat, ticket % partition_count_);
-    seat.tickets_left = kRun;
+    seat.tickets_left = kTickets;
   }
 
+  static constexpr std::uint64_t kShare = 8;
+
   const std::size_t partition_count_;
+  const std::uint64_t longest_turn_;
   alignas(kDestructiveBytes) std::atomic<std::uint64_t> next_ticket_;  // written by producers
 };
 

@@ -15,8 +15,10 @@ All of it is seq_cst read-modify-writes and loads in the engine, so interleaving
 
 Simplified: a consumer flushes a full batch at once (park_ring.pml shows that it is woken) and
 nothing less, before close: so a waiting producer gets no help from deadlines. LIMIT = CAPACITY, the
-largest that the options allow. With STUCK_HANDLERS only close can release anybody. Producer 0 waits with a timeout that may end any wait, the others
-wait for ever. A pinned producer (insert_keyed) uses one partition, another goes round robin.
+largest that the options allow. With STUCK_HANDLERS only close can release anybody. Producer 0 waits
+with a timeout that may end any wait, the others wait for ever. Turns of round robin are left out:
+they end with an allowance or before.
+A pinned producer (insert_keyed) uses one partition, another goes round robin.
 An epoch is the latest or an older one: nothing else is asked of it.
 Left out: limits by weight (weight_demand.pml), and what else an insert may do when it is full.
 

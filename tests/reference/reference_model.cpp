@@ -8,7 +8,7 @@
 namespace databuffer::reference {
 namespace {
 
-constexpr std::uint64_t kTicketRun = detail::Router::kRun;
+constexpr std::uint64_t kTicketRun = detail::Router::kTickets;
 
 }  // namespace
 

@@ -183,37 +183,6 @@ TEST_SUITE("gate") {
     CHECK(insert_until_full(gate, slot) == 1000);
   }
 
-  TEST_CASE("a turn may take an eighth of what is pending, from one item up to the allowance") {
-    for (const std::size_t capacity : {1U, 64U, 127U, 128U, 1000U, 4096U, 20'000U}) {
-      CAPTURE(capacity);
-      Gate gate(capacity, capacity);
-      Slot slot;
-      for (std::size_t pending = 0; pending < capacity; ++pending) {
-        CAPTURE(pending);
-        REQUIRE(gate.admits(slot));
-        REQUIRE(gate.run_length(slot) ==
-                std::clamp<std::size_t>(pending / 8, 1, settle_items(capacity)));
-        slot.word = slot.word + 1;
-      }
-      CHECK_FALSE(gate.admits(slot));
-    }
-  }
-
-  TEST_CASE("a turn takes no more than an eighth of a batch") {
-    Gate gate(100'000, 100);
-    Slot slot;
-    CHECK(gate.reserve(slot, 50'000, 50'000) == 50'000);
-    CHECK(gate.admits(slot));
-    CHECK(gate.run_length(slot) == 12);
-  }
-
-  TEST_CASE("where there is one partition a turn takes all that may go in unasked") {
-    Gate gate(4096);
-    Slot slot;
-    CHECK(gate.admits(slot));
-    CHECK(gate.run_length(slot) == 64);
-  }
-
   TEST_CASE("a thread that ends settles its debt") {
     Gate gate(1000);
     Slot slot;

@@ -25,6 +25,7 @@ using databuffer::support::numbers;
 namespace {
 
 constexpr std::uint64_t kRoom = 1000;
+constexpr std::size_t kMaxSize = 1000;
 
 /// A seat over `partition_count` slots, in a ring.
 class Walker {
@@ -40,11 +41,19 @@ class Walker {
   }
 
   /// The partition of the next turn.
-  std::size_t step(Router& router, std::uint64_t run = 1, std::uint64_t least = 1) {
+  std::size_t step(Router& router, std::uint32_t pending = 0, std::uint64_t least = 1) {
     Slot& slot = router.following(seat_);
+    slot.noted_pending = pending;
     slot.room_until = kRoom;
-    Router::take_turn(seat_, slot, run, least);
+    router.take_turn(seat_, slot, least);
     return slot.partition_index;
+  }
+
+  /// As an insert during whose own insert another one takes the last ticket.
+  void step_twice_at_once(Router& router) {
+    Slot& slot = router.following(seat_);
+    static_cast<void>(step(router));
+    router.take_turn(seat_, slot);
   }
 
   /// Items of the turn.
@@ -70,9 +79,9 @@ TEST_SUITE("router") {
   TEST_CASE("one thread visits the partitions strictly in turn, across runs") {
     for (const std::size_t partitions : {2U, 3U, 4U, 7U, 64U, 100U}) {
       CAPTURE(partitions);
-      Router router(partitions);
+      Router router(partitions, kMaxSize);
       Walker walker(partitions);
-      for (std::size_t step = 0; step < 10 * Router::kRun; ++step) {
+      for (std::size_t step = 0; step < 10 * Router::kTickets; ++step) {
         REQUIRE(walker.step(router) == step % partitions);
       }
     }
@@ -81,7 +90,7 @@ TEST_SUITE("router") {
   TEST_CASE("threads that insert one item each do not all choose the same partition") {
     for (const std::size_t partitions : {2U, 3U, 4U, 8U, 12U, 64U, 100U}) {
       CAPTURE(partitions);
-      Router router(partitions);
+      Router router(partitions, kMaxSize);
       std::vector<std::uint64_t> counts(partitions);
       for (std::size_t thread = 0; thread < 5 * partitions; ++thread) {
         ++counts[Walker(partitions).step(router)];
@@ -93,9 +102,9 @@ TEST_SUITE("router") {
   TEST_CASE("a turn that was given back comes again, and nothing else changes") {
     for (const std::size_t partitions : {1U, 2U, 3U, 7U}) {
       CAPTURE(partitions);
-      Router router(partitions);
+      Router router(partitions, kMaxSize);
       Walker walker(partitions);
-      for (std::size_t step = 0; step < 3 * Router::kRun; ++step) {
+      for (std::size_t step = 0; step < 3 * Router::kTickets; ++step) {
         REQUIRE(walker.step(router) == step % partitions);
         walker.undo(router);
         REQUIRE(walker.step(router) == step % partitions);
@@ -103,25 +112,53 @@ TEST_SUITE("router") {
     }
   }
 
-  TEST_CASE("a turn is as long as the round before allowed at the least") {
-    Router router(3);
+  TEST_CASE("a turn takes an eighth of what is pending, by the least of the round before") {
+    Router router(3, kMaxSize);
     Walker walker(3);
-    const std::uint64_t allowed[4][3] = {{9, 5, 7}, {3, 8, 8}, {64, 64, 64}, {1, 2, 2}};
-    const std::uint64_t lengths[4] = {1, 5, 3, 64};
-    for (std::size_t round = 0; round < 4; ++round) {
-      for (const std::uint64_t run : allowed[round]) {
-        static_cast<void>(walker.step(router, run));
+    const std::uint32_t pending[5][3] = {
+        {79, 40, 63}, {24, 64, 64}, {5000, 5000, 5000}, {15, 800, 800}, {0, 0, 0}};
+    const std::uint64_t lengths[5] = {1, 5, 3, 64, 1};
+    for (std::size_t round = 0; round < 5; ++round) {
+      for (const std::uint32_t seen : pending[round]) {
+        static_cast<void>(walker.step(router, seen));
         CHECK(walker.turn() == lengths[round]);
       }
     }
-    static_cast<void>(walker.step(router, 64, 500));
-    CHECK(walker.turn() == 500);  // A batch.
-    static_cast<void>(walker.step(router, 64, 2000));
+  }
+
+  TEST_CASE("a turn takes no more than an eighth of a batch, and than the gate admits") {
+    for (const std::size_t max_size : {1U, 15U, 16U, 100U, 512U, 10'000U}) {
+      CAPTURE(max_size);
+      Router router(2, max_size);
+      Walker walker(2);
+      for (int step = 0; step < 6; ++step) static_cast<void>(walker.step(router, 100'000));
+      CHECK(walker.turn() == std::clamp<std::size_t>(max_size / 8, 1, 64));
+      static_cast<void>(walker.step(router, 100'000, 500));
+      CHECK(walker.turn() == 500);  // A batch goes in whole.
+      static_cast<void>(walker.step(router, 100'000, 2000));
+      CHECK(walker.turn() == kRoom);
+    }
+  }
+
+  TEST_CASE("where there is one partition a turn takes all that may go in unasked") {
+    Router router(1, kMaxSize);
+    Walker walker(1);
+    static_cast<void>(walker.step(router));
     CHECK(walker.turn() == kRoom);
   }
 
+  TEST_CASE("more turns than tickets are made up for by the next draw") {
+    Router router(2, kMaxSize);
+    Walker walker(2);
+    for (int step = 0; step < Router::kTickets - 1; ++step) static_cast<void>(walker.step(router));
+    walker.step_twice_at_once(router);
+    static_cast<void>(walker.step(router));  // draws: tickets 251 to 501
+    Walker other(2);
+    CHECK(other.step(router) == 2 * Router::kTickets % 2);
+  }
+
   TEST_CASE("one partition needs no tickets") {
-    Router router(1);
+    Router router(1, kMaxSize);
     Walker walker(1);
     for (int step = 0; step < 1000; ++step) REQUIRE(walker.step(router) == 0);
   }
@@ -132,7 +169,7 @@ TEST_SUITE("router") {
     constexpr int kRounds = 1000;
     for (const std::size_t partitions : {2U, 3U, 4U, 5U, 8U, 12U}) {
       CAPTURE(partitions);
-      Router router(partitions);
+      Router router(partitions, kMaxSize);
       std::deque<Walker> walkers;
       for (std::size_t thread = 0; thread < kThreads; ++thread) walkers.emplace_back(partitions);
       std::vector<std::uint64_t> counts(partitions);
@@ -149,16 +186,16 @@ TEST_SUITE("router") {
     for (const std::size_t partitions : {2U, 3U, 7U, 8U}) {
       CAPTURE(partitions);
       const std::uint64_t near_wrap =
-          std::numeric_limits<std::uint64_t>::max() - 10 * Router::kRun + 1;
-      Router router(partitions, near_wrap);
+          std::numeric_limits<std::uint64_t>::max() - 10 * Router::kTickets + 1;
+      Router router(partitions, kMaxSize, near_wrap);
       Walker walker(partitions);
       std::vector<std::uint64_t> counts(partitions);
       std::size_t last = walker.step(router);
-      for (std::size_t step = 1; step < 20 * Router::kRun; ++step) {
+      for (std::size_t step = 1; step < 20 * Router::kTickets; ++step) {
         const std::size_t next = walker.step(router);
         REQUIRE(next < partitions);
         // In turn but for one place: the wrap may repeat or skip some.
-        if (next != (last + 1) % partitions) CHECK(step == 10 * Router::kRun);
+        if (next != (last + 1) % partitions) CHECK(step == 10 * Router::kTickets);
         last = next;
         ++counts[next];
       }
@@ -183,11 +220,11 @@ TEST_SUITE("router") {
   }
 
   TEST_CASE("where much is pending a turn takes a run, and the partitions stay within it") {
-    constexpr std::size_t kLongestRun = 64;
     for (const std::size_t partitions : {2U, 3U, 4U}) {
       CAPTURE(partitions);
       ManualBuffer<int> buffer({.partitions = partitions, .max_size = 5000});
-      for (int item = 0; item < 10'000; ++item) {
+      const int count = 10'000;
+      for (int item = 0; item < count; ++item) {
         buffer->insert(item);
         if (item % 100 != 0) continue;
         std::size_t least = 10'000;
@@ -196,8 +233,18 @@ TEST_SUITE("router") {
           least = std::min(least, info.size);
           most = std::max(most, info.size);
         }
-        CHECK(most - least <= std::clamp<std::size_t>(most / 8, 1, kLongestRun));
+        CHECK(most - least <= std::clamp<std::size_t>(most / 8, 1, Router::kLongestTurn));
       }
+      // By partition, in order: two neighbours that do not follow each other begin a turn.
+      const std::vector<int> items = buffer->dump();
+      std::ptrdiff_t early_turns = 0;
+      std::ptrdiff_t late_turns = 0;
+      for (std::size_t at = 1; at < items.size(); ++at) {
+        if (items[at] == items[at - 1] + 1) continue;
+        ++(items[at] < 24 ? early_turns : late_turns);
+      }
+      CHECK(early_turns >= 24 - 2 * static_cast<std::ptrdiff_t>(partitions));
+      CHECK(late_turns < count / 24);
     }
   }
 

@@ -32,8 +32,8 @@ using OfferedItem = std::conditional_t<kGivesItems<R>, std::ranges::range_rvalue
 
 /// The hot path: what an insert does on its own thread, inlined. Everything rare is Core::insert.
 ///
-/// Per item it reads the seat, its slot, `attention` and `watch`, and writes the slot and
-/// the queue: nothing that another producer writes. (Core's calls write what is shared: next_slot
+/// Per item it reads the seat, its slot, `attention` and `watch`, and writes the slot and the
+/// queue: nothing that another producer writes. (Core's calls write what is shared: next_slot
 /// and settle once in up to 64 items, count_down while the consumer sleeps.)
 template <class T>
 class Inserter {

@@ -105,7 +105,7 @@ struct alignas(kDestructiveBytes) LaneSlot : Slot {
     return pushed;
   }
 
-  // On the slot's line. Changed by renew_queue() only.
+  // Changed by renew_queue() only. The token first, on the slot's line (engine/layout.cpp).
   moodycamel::ProducerToken token;  // valid, or make_slot() has thrown
   Queue<T>* queue;
 

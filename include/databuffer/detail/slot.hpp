@@ -37,11 +37,11 @@ struct Slot {
 /// One producer thread's places in all partitions of a buffer, and where it stands in its round.
 /// Owned by the buffer; lent to one thread at a time.
 struct alignas(kDestructiveBytes) Seat {
-  Slot* cursor = nullptr;         // the slot whose turn it is
-  std::int64_t tickets_left = 0;  // turns to take behind it; then draw a new run of tickets
-  std::uint64_t run = 1;          // items of a turn in this round
-  std::uint64_t next_run = 1;     // the least that this round's gates allowed so far
-  Slot** slots = nullptr;         // fixed: by partition index
+  Slot* cursor = nullptr;             // the slot whose turn it is
+  std::int64_t tickets_left = 0;      // turns to take behind it; then draw anew
+  std::uint64_t turn_items = 1;       // of each turn of this round
+  std::uint64_t next_turn_items = 1;  // of the next, by the slots of this one so far
+  Slot** slots = nullptr;             // fixed: by partition index
 };
 
 }  // namespace databuffer::detail
