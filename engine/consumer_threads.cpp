@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/buffer_core.hpp"
+#include "engine/own_thread.hpp"
 #include "engine/thread_name.hpp"
 
 namespace databuffer::detail {
@@ -22,11 +23,12 @@ void BufferCore::launch() {
   try {
     threads_.reserve(partitions_.size() + 1);
     for (; consumer_count < partitions_.size(); ++consumer_count) {
-      threads_.emplace_back(&BufferCore::run_consumer, this, consumer_count, shared_from_this());
+      threads_.push_back(
+          start_thread(&BufferCore::run_consumer, this, consumer_count, shared_from_this()));
     }
     if (watch_ != nullptr) {
       is_watch_running_ = true;  // Nobody else looks before this call returns.
-      threads_.emplace_back(&BufferCore::run_watch, this, shared_from_this());
+      threads_.push_back(start_thread(&BufferCore::run_watch, this, shared_from_this()));
     }
   } catch (...) {
     failure = std::current_exception();
@@ -143,8 +145,9 @@ void BufferCore::replace_consumer(std::size_t partition_index, std::uint64_t bat
     Consumer& spare = add_consumer(partition_index);
     partition.counts.abandoned.fetch_add(1, std::memory_order_relaxed);  // relaxed: as above
     try {
-      threads_.emplace_back(&BufferCore::run_spare, this, partition_index, std::ref(spare),
-                            std::ref(stuck), batch_id, shared_from_this());
+      threads_.push_back(start_thread(&BufferCore::run_spare, this, partition_index,
+                                      std::ref(spare), std::ref(stuck), batch_id,
+                                      shared_from_this()));
       ++thread_count_;
     } catch (...) {
       partition.counts.abandoned.fetch_sub(1, std::memory_order_relaxed);  // relaxed: as above

@@ -3,17 +3,21 @@
 
 #include <doctest/doctest.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
+#include <fstream>
 #include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include "databuffer/databuffer.hpp"
 #include "stress/random.hpp"
@@ -66,6 +70,27 @@ class NoMoreThreads {
   std::size_t usual_bytes_ = 0;
 };
 
+/// The signals that a thread blocks, as the kernel says: bit k for signal k + 1.
+std::uint64_t blocked_signals(const std::string& task) {
+  std::ifstream file("/proc/self/task/" + task + "/status");
+  const std::string key = "SigBlk:";
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind(key, 0) == 0) return std::stoull(line.substr(key.size()), nullptr, 16);
+  }
+  return 0;
+}
+
+/// Every signal but the two that cannot be blocked, the two that the C library keeps for itself,
+/// and those that a fault raises.
+std::uint64_t all_but_faults() {
+  std::uint64_t signals = ~std::uint64_t{0};
+  for (const int signal :
+       {SIGKILL, SIGSTOP, 32, 33, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS}) {
+    signals &= ~(std::uint64_t{1} << static_cast<unsigned>(signal - 1));
+  }
+  return signals;
+}
+
 /// A thread that was joined may be listed a moment longer.
 bool have_ended(const std::string& threads) {
   return eventually([&] { return tasks_named(threads).empty(); });
@@ -114,6 +139,31 @@ TEST_SUITE("consumer threads") {
                        [](std::span<int>) {});
     CHECK(tasks_named("a-name-longer.0").size() == 1);
     CHECK(tasks_named("a-name-longe.10").size() == 1);
+  }
+
+  TEST_CASE("consumers, spares and the watch leave the process's signals to the user's threads") {
+    const std::string self = std::to_string(gettid());
+    const std::uint64_t before = blocked_signals(self);
+    std::atomic<bool> is_stuck{true};
+    std::atomic<int> seen_by_hook{0};
+    Options options{.name = "signals",
+                    .partitions = 2,
+                    .max_size = 1,
+                    .flush_timeout = 1ms,
+                    .on_overdue = databuffer::OnOverdue::kReplace};
+    options.on_thread_start = [&](std::size_t) {  // From the thread's first moment on.
+      if (blocked_signals(std::to_string(gettid())) == all_but_faults()) ++seen_by_hook;
+    };
+    Buffer<int> buffer(options, [&](std::span<int>) {
+      while (is_stuck) std::this_thread::sleep_for(1ms);
+    });
+    REQUIRE(buffer.insert(1) == InsertStatus::kAccepted);
+    REQUIRE(eventually([&] { return seen_by_hook >= 3; }));  // both, and a spare
+    const std::vector<std::string> tasks = tasks_named("signals.");
+    CHECK(tasks.size() >= 4);
+    for (const std::string& task : tasks) CHECK(blocked_signals(task) == all_but_faults());
+    CHECK(blocked_signals(self) == before);
+    is_stuck = false;
   }
 
   TEST_CASE("a start hook that throws at any partition stops all, with its exception") {
