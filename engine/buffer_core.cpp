@@ -50,7 +50,7 @@ std::shared_ptr<Core> Core::start(Options options, Parts parts) {
 }
 
 BufferCore::BufferCore(Options options, Parts parts)
-    : Core(next_id(), (has_heavy_fence() ? 0 : kFullFence) | (options.weigh ? kWeighed : 0)),
+    : Core(next_id(), options.weigh ? kWeighed : 0),
       options_(std::move(options)),
       parts_(std::move(parts)),
       clock_(options_.clock != nullptr ? *options_.clock : steady_clock()),
@@ -234,11 +234,22 @@ void BufferCore::refresh_attention() noexcept {
   } else {
     attention.fetch_and(~kTelemetry, std::memory_order_seq_cst);  // seq_cst: as above
   }
+  // seq_cst: as above.
+  if (!has_heavy_fence()) attention.fetch_or(kFullFence, std::memory_order_seq_cst);
+}
+
+bool BufferCore::has_producer_inside() const noexcept {
+  if (is_forked()) return false;  // Nobody is left in there, whatever the marks say.
+  return std::any_of(partitions_.begin(), partitions_.end(),
+                     [](const auto& partition) { return partition->drain.has_producer_inside(); });
 }
 
 void BufferCore::make_inert() noexcept {
   // seq_cst: as every change of `attention`; the child has one thread.
   attention.fetch_or(kForked, std::memory_order_seq_cst);
+  // No destructor may run over a queue that a lost thread was inside of. (Null if that thread was
+  // the buffer's last owner: then nobody destroys it here.)
+  pinned_ = weak_from_this().lock();
   hooks_->make_inert();
 }
 

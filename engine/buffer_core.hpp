@@ -87,6 +87,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
 
   // For the list of live buffers.
   void refresh_attention() noexcept;
+  [[nodiscard]] bool has_producer_inside() const noexcept;
   void make_inert() noexcept;
   [[nodiscard]] bool is_forked() const noexcept;
   [[nodiscard]] bool is_closed() const noexcept;
@@ -182,6 +183,9 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   std::atomic<bool> is_polling_{false};    // kManual: a thread is in do_work
   std::atomic<bool> is_abandoned_{false};  // the front is gone; who polls finishes by itself
   std::atomic<bool> has_given_up_{false};  // a close reached its deadline
+
+  // In a forked child: this buffer itself, which is never destroyed there. Else null.
+  std::shared_ptr<BufferCore> pinned_;
 
   std::mutex pause_mutex_;
   std::size_t pauses_ = 0;  // guarded by the mutex: shrinks at work, kShrinking while not 0

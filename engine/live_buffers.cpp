@@ -34,6 +34,17 @@ void LiveBuffers::refresh_all() {
   for (BufferCore* const buffer : instance().buffers_) buffer->refresh_attention();
 }
 
+void LiveBuffers::require_full_fences() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (BufferCore* const buffer : buffers_) buffer->refresh_attention();
+}
+
+bool LiveBuffers::has_producer_inside() noexcept {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(buffers_.begin(), buffers_.end(),
+                     [](const BufferCore* buffer) { return buffer->has_producer_inside(); });
+}
+
 void LiveBuffers::before_fork() noexcept {
   instance().mutex_.lock();
   process_hooks()->mutex().lock();
@@ -46,7 +57,6 @@ void LiveBuffers::after_fork_in_parent() noexcept {
 
 void LiveBuffers::after_fork_in_child() noexcept {
   for (BufferCore* const buffer : instance().buffers_) buffer->make_inert();
-  instance().buffers_.clear();
   after_fork_in_parent();
 }
 

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -54,6 +55,16 @@ class SharedCount {
  private:
   std::atomic<int>* count_;
 };
+
+/// Counts the ends of its like.
+struct Ending {
+  Ending() = default;
+  Ending(Ending&&) noexcept {}
+  Ending& operator=(Ending&&) = delete;
+  ~Ending() { ++count; }
+  static int count;
+};
+int Ending::count = 0;
 
 /// Runs `body` in a child; returns its exit code, or minus the signal that ended it.
 template <class Body>
@@ -163,6 +174,68 @@ TEST_SUITE("fork") {
     CHECK(witness.verdict() == "");
     CHECK(*delivered_by_children == 0);
     MESSAGE(forks << " forks during " << witness.taken_items() << " items");
+  }
+
+  TEST_CASE("the end of a copy in a child touches no item: another thread may be moving it") {
+    Options options{.name = "untouched"};
+    options.threading = databuffer::Threading::kManual;
+    auto buffer = std::make_unique<Buffer<Ending>>(options, [](std::span<Ending>) {});
+    for (int item = 0; item < 10; ++item) {
+      REQUIRE(buffer->insert(Ending{}) == InsertStatus::kAccepted);
+    }
+    CHECK(run_child([&] {
+            Ending::count = 0;
+            buffer.reset();
+            return Ending::count;
+          }) == 0);
+  }
+
+  TEST_CASE(
+      "a kManual buffer may go out of scope in a child, whatever others do with it just then") {
+    for (const bool works : {false, true}) {
+      CAPTURE(works);
+      Options options{.name = "by hand", .max_size = 100, .capacity = 10'000};
+      options.threading = databuffer::Threading::kManual;
+      options.overflow = databuffer::Overflow::kReject;
+      auto buffer = std::make_unique<Buffer<std::string>>(options, [](std::span<std::string>) {});
+      std::atomic<bool> is_over{false};
+      std::atomic<std::uint64_t> accepted{0};
+      Crew crew;
+      crew.add(2, [&](std::size_t) {
+        while (!is_over) {
+          const auto status = buffer->try_insert(std::string(40, 'x'));
+          if (status == InsertStatus::kAccepted) ++accepted;
+        }
+      });
+      crew.add([&] {
+        while (!is_over) {
+          if (works) {
+            buffer->do_work(databuffer::steady_clock().now());
+          } else {
+            static_cast<void>(buffer->take());
+          }
+        }
+      });
+      const std::size_t forks = scaled(100);
+      for (std::size_t index = 0; index < forks; ++index) {
+        const int code = run_child([&] {
+          static_cast<void>(buffer->size());
+          static_cast<void>(buffer->ledger());
+          static_cast<void>(buffer->info());
+          if (buffer->do_work(databuffer::steady_clock().now()) != databuffer::TimePoint::max()) {
+            return 1;
+          }
+          buffer.reset();
+          return 0;
+        });
+        REQUIRE(code == 0);
+      }
+      is_over = true;
+      crew.join();
+      CHECK(buffer->close(databuffer::kForever).status == CallStatus::kDone);
+      CHECK(buffer->ledger().balances());
+      CHECK(buffer->ledger().accepted == accepted);
+    }
   }
 
   // Not under the thread sanitizer: where a thread that was not the first ends a forked child, its

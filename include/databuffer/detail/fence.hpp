@@ -16,14 +16,23 @@ namespace databuffer::detail {
 //
 // Where the kernel lacks membarrier, has_heavy_fence() is false, the buffer sets kFullFence in its
 // attention word, and every insert takes the slow path, whose accesses are all seq_cst.
+//
+// A sandbox (seccomp) may refuse membarrier at any time. Then every live buffer gets kFullFence. An
+// insert that is under way at that moment has only light fences left, so heavy_fence() waits some
+// milliseconds in the place of the system call, until there is no such insert any more. A wait is
+// as good as a barrier: a processor keeps a store to itself, and makes a load early, for well under
+// a microsecond, and what interrupts a thread is a full barrier. So an access that came before the
+// wait is visible after it, and a load that comes after the wait finds what was written before.
 
 inline void light_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
-/// Registers the process on first use. Honours DATABUFFER_NO_MEMBARRIER in the environment.
+/// Registers the process on first use. Honours DATABUFFER_NO_MEMBARRIER in the environment. False
+/// for good after a refusal.
 [[nodiscard]] bool has_heavy_fence() noexcept;
 
 /// A full barrier on every thread of the process, or on this thread only where that is missing.
-/// Cost: one system call, some microseconds.
+/// Cost: one system call, some microseconds. Takes the lock of the list of buffers if membarrier
+/// has been refused.
 void heavy_fence() noexcept;
 
 }  // namespace databuffer::detail
