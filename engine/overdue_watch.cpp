@@ -1,19 +1,29 @@
 #include "engine/overdue_watch.hpp"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 namespace databuffer::detail {
 
-std::stop_token HandlerCall::begin(TimePoint now, std::uint64_t batch_id, std::size_t items) {
+std::stop_token HandlerCall::begin(TimePoint now, std::uint64_t batch_id,
+                                   std::size_t items) noexcept {
   const std::lock_guard lock(mutex_);
-  if (!stop_.stop_possible()) stop_ = std::stop_source();  // The last one was used.
+  if (!stop_.stop_possible()) renew_stop_source();  // The last one was used.
   is_running_ = true;
   is_reported_ = false;
   began_ = now;
   batch_id_ = batch_id;
   items_ = items;
   return stop_.get_token();
+}
+
+void HandlerCall::renew_stop_source() noexcept {
+  try {
+    stop_ = std::stop_source();
+  } catch (const std::bad_alloc&) {
+    // This call gets a token that is never set; the next one tries again.
+  }
 }
 
 HandlerCall::Ended HandlerCall::end(TimePoint now) noexcept {

@@ -17,8 +17,9 @@ namespace databuffer::detail {
 /// One consumer's handler call, as the watch sees it. All under its mutex.
 class HandlerCall {
  public:
-  /// A call begins; returns its stop token. Consumer.
-  std::stop_token begin(TimePoint now, std::uint64_t batch_id, std::size_t items);
+  /// A call begins; returns its stop token, which is never set if there is no memory for a new one.
+  /// Consumer.
+  std::stop_token begin(TimePoint now, std::uint64_t batch_id, std::size_t items) noexcept;
 
   /// Takes the consumer's partition away if that call still runs, after calling `prepare` with the
   /// call held still. Returns whether it did.
@@ -53,6 +54,8 @@ class HandlerCall {
   explicit HandlerCall(TimePoint now) : ended_(now) {}
 
  private:
+  void renew_stop_source() noexcept;
+
   mutable std::mutex mutex_;
   std::stop_source stop_;  // the current call's; a new one after it was used
   bool is_running_ = false;

@@ -14,19 +14,28 @@ void Supervisor::check_options() const {
 }
 
 Supervisor::~Supervisor() {
-  stop(stop_timeout_);
+  close_all(stop_timeout_, nullptr);
   while (!members_.empty()) members_.pop_back();  // The last started goes first, here too.
 }
 
 std::vector<Supervisor::Stopped> Supervisor::stop_within(Duration timeout) {
-  const TimePoint deadline = deadline_after(steady_clock().now(), timeout);
-  std::vector<Stopped> stopped;
+  std::vector<Stopped> stopped;  // Whole before the first is closed: memory may run out.
   stopped.reserve(members_.size());
   for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
-    const Duration left = deadline == TimePoint::max() ? kForever : deadline - steady_clock().now();
-    stopped.push_back({(*member)->name, (*member)->close(left)});
+    stopped.push_back({(*member)->name, {}});
   }
+  close_all(timeout, stopped.data());
   return stopped;
+}
+
+// The last started first. `reports` has a place for each, or is null.
+void Supervisor::close_all(Duration timeout, Stopped* reports) noexcept {
+  const TimePoint deadline = deadline_after(steady_clock().now(), timeout);
+  for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
+    const Duration left = deadline == TimePoint::max() ? kForever : deadline - steady_clock().now();
+    const CloseReport report = (*member)->close(left);
+    if (reports != nullptr) (reports++)->report = report;
+  }
 }
 
 void Supervisor::check_name(const std::string& name) const {
@@ -43,7 +52,7 @@ void Supervisor::fail_start(const std::string& name) {
     cause = error.what();
   } catch (...) {  // Its text is the default above.
   }
-  stop(stop_timeout_);
+  close_all(stop_timeout_, nullptr);
   throw StartError(name,
                    "group \"" + name_ + "\": buffer \"" + name + "\" did not start: " + cause);
 }

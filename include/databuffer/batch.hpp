@@ -66,7 +66,9 @@ struct FlushContext {
   std::uint32_t attempt = 1;       ///< Counts the calls with this batch, from 1.
   std::size_t waiting_behind = 0;  ///< Items that stayed in the partition when this batch left.
   const std::any* meta = nullptr;  ///< `Options::flush_meta`; never null inside a handler.
-  std::stop_token stop_token;      ///< Set when the call is overdue (`Options::flush_timeout`).
+  /// Set when the call is overdue (`Options::flush_timeout`). The call after an overdue one gets a
+  /// token that is never set if there is no memory for another.
+  std::stop_token stop_token;
 };
 
 }  // namespace databuffer

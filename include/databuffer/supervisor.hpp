@@ -73,6 +73,7 @@ class Supervisor {
 
   /// Closes every buffer, the last started first, all within `timeout`: what one leaves of it is
   /// the next one's. Returns a report for each, in the order of closing. May be called again.
+  /// Throws      std::bad_alloc, having closed none.
   template <class Rep, class Period>
   std::vector<Stopped> stop(std::chrono::duration<Rep, Period> timeout) {
     return stop_within(saturate(timeout));
@@ -112,6 +113,7 @@ class Supervisor {
   void check_options() const;
   void check_name(const std::string& name) const;
   std::vector<Stopped> stop_within(Duration timeout);
+  void close_all(Duration timeout, Stopped* reports) noexcept;
   [[noreturn]] void fail_start(const std::string& name);
 
   std::string name_;

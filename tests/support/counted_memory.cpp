@@ -12,6 +12,7 @@ namespace {
 thread_local std::size_t requests = 0;
 thread_local std::ptrdiff_t held = 0;
 thread_local std::size_t refused_from = 0;  // requests to go until one is refused; 0: none is
+thread_local bool is_refused_once = false;  // and the next ones are granted again
 thread_local bool was_refused = false;
 
 bool ask() noexcept {
@@ -22,6 +23,7 @@ bool ask() noexcept {
     return true;
   }
   was_refused = true;
+  if (is_refused_once) refused_from = 0;
   return false;
 }
 
@@ -54,7 +56,13 @@ std::ptrdiff_t memory_held() noexcept { return held; }
 
 void refuse_memory_from(std::size_t request) noexcept {
   refused_from = request;
+  is_refused_once = false;
   was_refused = false;
+}
+
+void refuse_memory_once(std::size_t request) noexcept {
+  refuse_memory_from(request);
+  is_refused_once = true;
 }
 
 bool grant_memory() noexcept {

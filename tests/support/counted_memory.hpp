@@ -24,6 +24,9 @@ template <class Call>
 /// From here on this thread's n-th request, from 1, and all that follow are refused.
 void refuse_memory_from(std::size_t request) noexcept;
 
+/// As refuse_memory_from(), but only that one request is refused.
+void refuse_memory_once(std::size_t request) noexcept;
+
 /// Memory is granted again. Returns whether any was refused.
 bool grant_memory() noexcept;
 
