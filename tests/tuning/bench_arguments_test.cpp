@@ -49,6 +49,9 @@ constexpr BadArgument kBadArguments[] = {
     {"--handler-fail", "1.2.3", "0% to 100%"},
     {"--handler-fail", "inf", "0% to 100%"},
     {"--handler-fail", "ten", "0% to 100%"},
+    {"--handler-retry", "101%", "0% to 100%"},
+    {"--retry-attempts", "0", "1 to 1000000"},
+    {"--retry-backoff", "11s", "0s to 10s"},
     {"--sink", "stdout", "sqlite:PATH, file:PATH or null"},
     {"--sink", "postgres:x", "sqlite:PATH, file:PATH or null"},
     {"--sink", "sqlite:", "sqlite:PATH, file:PATH or null"},
@@ -86,11 +89,9 @@ TEST_SUITE("bench arguments") {
   }
 
   TEST_CASE("a real sink and a simulated handler are refused together, whatever the order") {
-    const Words flags[] = {{"--handler-fixed", "1ms"},
-                           {"--handler-per-item", "1us"},
-                           {"--handler-jitter", "5%"},
-                           {"--handler-fail", "5%"},
-                           {"--handler-burn"}};
+    const Words flags[] = {{"--handler-fixed", "1ms"}, {"--handler-per-item", "1us"},
+                           {"--handler-jitter", "5%"}, {"--handler-fail", "5%"},
+                           {"--handler-retry", "5%"},  {"--handler-burn"}};
     for (const Words& flag : flags) {
       CAPTURE(flag.front());
       Words before{"bench"};
@@ -118,6 +119,8 @@ TEST_SUITE("bench arguments") {
         {{"bench", "--max-size", "100", "--capacity", "50"}, {"--capacity", "'50'", "100"}},
         {{"bench", "--rate", "10", "--batch", "1k", "--seconds", "2"},
          {"--rate", "--batch 1000", "at least 500, or --seconds 100s"}},
+        {{"bench", "--handler-fail", "60%", "--handler-retry", "50%"},
+         {"--handler-retry", "--handler-fail", "100%"}},
         {{"bench", "--busy-timeout", "1s"}, {"--busy-timeout", "sqlite"}},
         {{"bench", "--busy-timeout", "1s", "--sink", "null"}, {"--busy-timeout", "sqlite"}},
         {{"bench", "--threads", "2"}, {"--threads"}},
@@ -168,12 +171,13 @@ TEST_SUITE("bench arguments") {
     const Outcome help = run({"bench", "--help"});
     CHECK(help.exit_code == 0);
     CHECK(help.err.empty());
-    for (const char* const word : {"--producers",      "--payload",       "--batch",
-                                   "--rate",           "--handler-fixed", "--handler-per-item",
-                                   "--handler-jitter", "--handler-burn",  "--handler-fail",
-                                   "--sink",           "--busy-timeout",  "--seconds",
-                                   "--warmup",         "--json",          "--csv",
-                                   "--partitions",     "--max-size",      "--capacity",
+    for (const char* const word : {"--producers",      "--payload",        "--batch",
+                                   "--rate",           "--handler-fixed",  "--handler-per-item",
+                                   "--handler-jitter", "--handler-burn",   "--handler-fail",
+                                   "--handler-retry",  "--retry-attempts", "--retry-backoff",
+                                   "--sink",           "--busy-timeout",   "--seconds",
+                                   "--warmup",         "--json",           "--csv",
+                                   "--partitions",     "--max-size",       "--capacity",
                                    "--wait",           "Exit codes"}) {
       CAPTURE(word);
       CHECK(contains(help.out, word));

@@ -106,6 +106,22 @@ TEST_SUITE("bench command") {
     CHECK(json.at("flush_interval_s") == 0.002);
   }
 
+  TEST_CASE("a handler that asks for a retry is called again, as often as is allowed") {
+    const Words flags{"--handler-retry", "50%", "--retry-backoff", "0s", "--max-size", "50"};
+    const auto with_attempts = [&flags](const char* attempts) {
+      Words words = flags;
+      words.insert(words.end(), {"--retry-attempts", attempts});
+      return words;
+    };
+    const nlohmann::json patient = measured(with_attempts("1000"));
+    CHECK(patient.at("failed") == 0);
+    CHECK(patient.at("handler_retrying_share") == 0.5);
+    CHECK(patient.at("retry_attempts") == 1000);
+    CHECK(measured(with_attempts("2"), "failed").at("failed") > 0);
+    // One attempt: what asks for a retry has failed.
+    CHECK(measured({"--handler-retry", "100%", "--max-size", "50"}, "failed").at("flushed") == 0);
+  }
+
   TEST_CASE("a handler that computes is told so by either name") {
     CHECK(measured({"--handler-fixed", "10us", "--handler-burn"}).at("handler_burns_cpu") == true);
     CHECK(measured({"--handler-fixed", "10us", "--handler-cpu"}).at("handler_burns_cpu") == true);

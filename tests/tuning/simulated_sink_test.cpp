@@ -123,10 +123,31 @@ TEST_SUITE("simulated sink") {
     TestTime time;
     SimulatedSink never({.failing_share = 0}, time);
     SimulatedSink always({.failing_share = 1}, time);
+    SimulatedSink later({.retrying_share = 1}, time);
     for (int call = 0; call < 1000; ++call) {
       CHECK(never.handle(1).is_ok());
-      CHECK_FALSE(always.handle(1).is_ok());
+      CHECK(always.handle(1).status() == FlushStatus::kFailed);
+      CHECK(later.handle(1).status() == FlushStatus::kRetry);
     }
+  }
+
+  TEST_CASE("the share that is to ask for a retry does, beside the one that fails for good") {
+    TestTime time;
+    SimulatedSink sink({.fixed = 5ms, .failing_share = 0.1, .retrying_share = 0.3}, time);
+    int failed = 0;
+    int retrying = 0;
+    for (int call = 0; call < 10'000; ++call) {
+      const FlushResult result = sink.handle(10);
+      failed += result.status() == FlushStatus::kFailed ? 1 : 0;
+      if (result.status() != FlushStatus::kRetry) continue;
+      ++retrying;
+      CHECK(result.message() == "simulated failure for now");
+    }
+    CHECK(time.slept() == 10'000 * 5ms);
+    CHECK(failed > 900);
+    CHECK(failed < 1100);
+    CHECK(retrying > 2800);
+    CHECK(retrying < 3200);
   }
 
   TEST_CASE("the same seed draws the same, another seed something else") {
@@ -141,9 +162,9 @@ TEST_SUITE("simulated sink") {
     int same_ends = 0;
     for (std::uint64_t call = 0; call < 1000; ++call) {
       CHECK(first.cost_of(call, 5) == second.cost_of(call, 5));
-      CHECK(first.fails(call) == second.fails(call));
+      CHECK(first.end_of(call) == second.end_of(call));
       same_costs += first.cost_of(call, 5) == third.cost_of(call, 5) ? 1 : 0;
-      same_ends += first.fails(call) == third.fails(call) ? 1 : 0;
+      same_ends += first.end_of(call) == third.end_of(call) ? 1 : 0;
     }
     CHECK(same_costs < 10);
     CHECK(same_ends > 400);  // by chance
@@ -186,6 +207,9 @@ TEST_SUITE("simulated sink") {
         {{.jitter = not_a_number}, "jitter"},
         {{.failing_share = 1.5}, "failing_share"},
         {{.failing_share = not_a_number}, "failing_share"},
+        {{.retrying_share = -0.1}, "retrying_share"},
+        {{.retrying_share = not_a_number}, "retrying_share"},
+        {{.failing_share = 0.6, .retrying_share = 0.5}, "retrying_share"},
     };
     for (const Case& bad : cases) {
       CAPTURE(bad.field);

@@ -65,6 +65,7 @@ CLI::App* BenchCli::add_to(CLI::App& app) {
   add_flags(*command);
   workload_.add_to(*command);
   buffer_.add_to(*command);
+  buffer_.add_retry_to(*command);
   return command;
 }
 

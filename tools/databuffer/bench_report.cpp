@@ -66,11 +66,13 @@ void add_configuration(Fields& fields, const BenchSettings& settings) {
   fields.emplace_back("handler_jitter", workload.handler.jitter);
   fields.emplace_back("handler_burns_cpu", workload.handler.burns_cpu);
   fields.emplace_back("handler_failing_share", workload.handler.failing_share);
+  fields.emplace_back("handler_retrying_share", workload.handler.retrying_share);
   fields.emplace_back("partitions", options.partitions);
   fields.emplace_back("max_size", options.max_size);
   fields.emplace_back("max_size_jitter", options.max_size_jitter);
   fields.emplace_back("capacity", options.effective_capacity());
   fields.emplace_back("flush_interval_s", seconds_of(options.flush_interval));
+  fields.emplace_back("retry_attempts", options.retry.attempts);
   fields.emplace_back("overflow", to_string(options.overflow));
   fields.emplace_back("wait_strategy", to_string(options.wait_strategy));
 }

@@ -127,6 +127,30 @@ void BufferFlags::add_policies(CLI::App& app) {
       ->group(kGroup);
 }
 
+void BufferFlags::add_retry_to(CLI::App& app) {
+  constexpr std::size_t kMaxAttempts = 1'000'000;  // as in Options
+  Retry& retry = options_.retry;
+  add_parsed(
+      app, "--retry-attempts", retry.attempts,
+      [](const std::string& text) {
+        return static_cast<std::uint32_t>(parse_count_within(text, 1, kMaxAttempts));
+      },
+      "Calls with one batch, the first included, when the handler asks for a retry; 1 to 1000000")
+      ->default_str(std::to_string(retry.attempts))
+      ->type_name("COUNT")
+      ->group(kGroup);
+  add_parsed(
+      app, "--retry-backoff", retry.initial_backoff,
+      [most = retry.max_backoff](const std::string& text) {
+        return parse_duration_within(text, Duration::zero(), most);
+      },
+      "The longest pause before the second of them; it doubles each time, up to " +
+          format_duration(retry.max_backoff))
+      ->default_str(format_duration(retry.initial_backoff))
+      ->type_name("TIME")
+      ->group(kGroup);
+}
+
 const Options& BufferFlags::checked() const {
   try {
     options_.validate();

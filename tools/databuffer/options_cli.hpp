@@ -47,6 +47,9 @@ class BufferFlags {
   /// The flags write to this object while `app` parses.
   void add_to(CLI::App& app);
 
+  /// The same for `retry`, where the handler may ask for one.
+  void add_retry_to(CLI::App& app);
+
   /// The options, once parsed.
   /// Throws      CLI::ValidationError, naming the flag and what was typed, for what
   /// Options::validate() refuses.

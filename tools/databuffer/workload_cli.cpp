@@ -27,8 +27,9 @@ constexpr Duration kMaxPerItem = 1s;
 constexpr std::string_view kString = "string:";
 
 // What a sink has no use for, because it takes the simulated one's place.
-constexpr const char* kHandlerFlags[] = {"--handler-fixed", "--handler-per-item",
-                                         "--handler-jitter", "--handler-burn", "--handler-fail"};
+constexpr const char* kHandlerFlags[] = {"--handler-fixed",  "--handler-per-item",
+                                         "--handler-jitter", "--handler-burn",
+                                         "--handler-fail",   "--handler-retry"};
 
 tuning::Payload parse_payload(const std::string& text) {
   using Kind = tuning::Payload::Kind;
@@ -166,7 +167,12 @@ void WorkloadFlags::add_handler(CLI::App& app) {
                "It computes for that long, instead of waiting")
       ->group(kHandlerGroup);
   add_parsed(app, "--handler-fail", handler.failing_share, parse_percent,
-             "Batches that fail for good, at random; 0% to 100%")
+             "Calls that fail for good, at random; 0% to 100%")
+      ->default_str("0%")
+      ->type_name("PERCENT")
+      ->group(kHandlerGroup);
+  add_parsed(app, "--handler-retry", handler.retrying_share, parse_percent,
+             "Calls that ask for a retry, at random; see --retry-attempts; 0% to 100%")
       ->default_str("0%")
       ->type_name("PERCENT")
       ->group(kHandlerGroup);
@@ -207,6 +213,11 @@ WorkloadSettings WorkloadFlags::checked(std::uint64_t seed) const {
       (!settings_.sink.has_value() || settings_.sink->kind != SinkSpec::Kind::kSqlite)) {
     throw CLI::ValidationError("--busy-timeout",
                                "it is for --sink sqlite:PATH, which is not given");
+  }
+  if (settings_.handler.failing_share + settings_.handler.retrying_share > 1) {
+    throw CLI::ValidationError("--handler-retry",
+                               "with --handler-fail it is more than all calls: expected 100% of "
+                               "both together, at most");
   }
   WorkloadSettings settings = settings_;
   if (seed != 0) settings.handler.seed = seed;

@@ -46,6 +46,9 @@ std::string handler_text(const WorkloadSettings& settings) {
     if (handler.jitter > 0) text += " +- " + percent(handler.jitter);
   }
   if (handler.failing_share > 0) text += ", fails " + percent(handler.failing_share);
+  if (handler.retrying_share > 0) {
+    text += ", asks for a retry " + percent(handler.retrying_share);
+  }
   return text;
 }
 

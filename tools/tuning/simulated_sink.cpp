@@ -30,7 +30,7 @@ std::uint64_t mix(std::uint64_t value) noexcept {
   return value ^ (value >> 31U);
 }
 
-enum class Draw : std::uint64_t { kCost = 0, kFailure = 1 };
+enum class Draw : std::uint64_t { kCost = 0, kEnd = 1 };
 
 // Uniform 0 … 1, without 1.
 double uniform(std::uint64_t seed, std::uint64_t call, Draw what) noexcept {
@@ -87,6 +87,8 @@ void SimulatedSinkSettings::validate() const {
   require(jitter >= 0 && jitter <= 1, "jitter", std::to_string(jitter), "must be 0 to 1");
   require(failing_share >= 0 && failing_share <= 1, "failing_share", std::to_string(failing_share),
           "must be 0 to 1");
+  require(retrying_share >= 0 && failing_share + retrying_share <= 1, "retrying_share",
+          std::to_string(retrying_share), "must be 0 to 1, with failing_share");
 }
 
 SinkTime& machine_sink_time() noexcept {
@@ -107,7 +109,15 @@ FlushResult SimulatedSink::handle(std::size_t items, const std::stop_token& stop
     const bool is_over = settings_.burns_cpu ? burn(cost, stop) : wait(cost, stop);
     if (!is_over) return FlushResult::failed("interrupted");
   }
-  return fails(call) ? FlushResult::failed("simulated failure") : FlushResult::ok();
+  switch (end_of(call)) {
+    case FlushStatus::kFailed:
+      return FlushResult::failed("simulated failure");
+    case FlushStatus::kRetry:
+      return FlushResult::retry("simulated failure for now");
+    case FlushStatus::kOk:
+      break;
+  }
+  return FlushResult::ok();
 }
 
 Duration SimulatedSink::cost_of(std::uint64_t call, std::size_t items) const noexcept {
@@ -117,8 +127,11 @@ Duration SimulatedSink::cost_of(std::uint64_t call, std::size_t items) const noe
   return saturate(std::chrono::duration<double, std::nano>(exact * factor));
 }
 
-bool SimulatedSink::fails(std::uint64_t call) const noexcept {
-  return uniform(settings_.seed, call, Draw::kFailure) < settings_.failing_share;
+FlushStatus SimulatedSink::end_of(std::uint64_t call) const noexcept {
+  const double drawn = uniform(settings_.seed, call, Draw::kEnd);
+  if (drawn < settings_.failing_share) return FlushStatus::kFailed;
+  if (drawn < settings_.failing_share + settings_.retrying_share) return FlushStatus::kRetry;
+  return FlushStatus::kOk;
 }
 
 bool SimulatedSink::wait(Duration cost, const std::stop_token& stop) {

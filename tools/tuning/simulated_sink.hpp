@@ -11,14 +11,17 @@
 namespace databuffer::tuning {
 
 /// What a simulated sink does with a batch: it takes `fixed + items × per_item`, more or less, and
-/// sometimes fails. All zero: it does nothing.
+/// sometimes fails, for good or for now. All zero: it does nothing.
 struct SimulatedSinkSettings {
   Duration fixed{};     ///< For a batch. 0 … 1 hour.
   Duration per_item{};  ///< For each item in it. 0 … 1 second.
   double jitter = 0;    ///< The time is multiplied by uniform 1 - jitter … 1 + jitter. 0 … 1.
   bool burns_cpu = false;    ///< It computes for that long (of CPU time), instead of waiting.
-  double failing_share = 0;  ///< Of batches, which fail for good after that time. 0 … 1.
-  std::uint64_t seed = 1;    ///< The same seed draws the same costs and failures, call by call.
+  double failing_share = 0;  ///< Of calls, which fail for good after that time. 0 … 1.
+  /// Of calls, which ask for a retry after that time; each attempt is a call. 0 … 1 -
+  /// failing_share.
+  double retrying_share = 0;
+  std::uint64_t seed = 1;  ///< The same seed draws the same costs and failures, call by call.
 
   /// Throws      OptionsError, naming the first field that is out of range.
   void validate() const;
@@ -57,7 +60,8 @@ class SimulatedSink {
 
   /// What the call with this number (from 0) takes.
   [[nodiscard]] Duration cost_of(std::uint64_t call, std::size_t items) const noexcept;
-  [[nodiscard]] bool fails(std::uint64_t call) const noexcept;
+  /// … and whether it does, fails for good, or asks for a retry.
+  [[nodiscard]] FlushStatus end_of(std::uint64_t call) const noexcept;
 
  private:
   // Both return whether they came to their end.
