@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "tools/databuffer/scratch_sink.hpp"
 #include "tools/databuffer/signals.hpp"
 #include "tools/tuning/run.hpp"
 
@@ -19,6 +20,7 @@ void react(int signal, const std::string& on_stop, RunControl& control, Console&
     return;
   }
   console.say(signal_name(signal) + ": ends at once");
+  ScratchFile::remove_all();
   std::_Exit(kExitOfSignal + signal);
 }
 
@@ -35,6 +37,7 @@ int run_measuring(const std::string& prefix, const std::string& on_stop,
     is_well = command(measuring);
   } catch (const tuning::TrialError& error) {
     console.say(error.what());
+    ScratchFile::remove_all();
     std::_Exit(kFailed);  // a handler may still use what would be destroyed
   } catch (const std::exception& error) {
     console.say(error.what());

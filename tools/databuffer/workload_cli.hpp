@@ -18,6 +18,7 @@ struct WorkloadSettings {
   tuning::SimulatedSinkSettings handler;  ///< In force where there is no `sink`.
   std::optional<SinkSpec> sink;           ///< kSqlite, kFile or kNull.
   SinkSettings sink_settings;
+  bool has_scratch = false;  ///< A scratch file stands in for the one that `sink` names.
 };
 
 /// The arguments that say so: --producers, --payload, --batch, --rate, --handler-… and --sink.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "tools/databuffer/scratch_sink.hpp"
 #include "tools/databuffer/sink_writer.hpp"
 
 namespace databuffer::tools {
@@ -18,8 +19,7 @@ bool is_real(const WorkloadSettings& settings) {
 WorkloadRunner::WorkloadRunner(const WorkloadSettings& settings, RunControl& control)
     : settings_(settings), control_(control) {
   if (is_real(settings_)) {
-    writer_ = std::make_unique<SinkWriter>(
-        open_sink(*settings_.sink, settings_.sink_settings, control_), control_);
+    writer_ = std::make_unique<SinkWriter>(open(), control_);
     handler_ = [this](const tuning::PayloadBatch& batch) { return writer_->write(batch); };
     return;
   }
@@ -28,6 +28,15 @@ WorkloadRunner::WorkloadRunner(const WorkloadSettings& settings, RunControl& con
 }
 
 WorkloadRunner::~WorkloadRunner() = default;
+
+std::unique_ptr<Sink> WorkloadRunner::open() {
+  if (!settings_.has_scratch || !needs_scratch(*settings_.sink)) {
+    return open_sink(*settings_.sink, settings_.sink_settings, control_);
+  }
+  auto scratch = std::make_unique<ScratchSink>(*settings_.sink, settings_.sink_settings, control_);
+  scratch_ = scratch.get();
+  return scratch;
+}
 
 tuning::Measurement WorkloadRunner::run(const Options& options, Duration measured) {
   const tuning::Trial trial{settings_.workload, settings_.payload, options, measured};
@@ -40,6 +49,7 @@ tuning::Measure WorkloadRunner::measure(Options base) {
   const tuning::Trial trial{settings_.workload, settings_.payload, std::move(base)};
   return [this, measure = tuning::make_measure(trial, handler_, control_.stopping())](
              const tuning::Candidate& candidate, Duration duration) {
+    if (scratch_ != nullptr) scratch_->restart();  // between runs nobody writes
     tuning::Measurement measurement = measure(candidate, duration);
     if (writer_ != nullptr) writer_->check();
     return measurement;

@@ -9,6 +9,7 @@
 
 namespace databuffer::tools {
 
+class ScratchSink;
 class SinkWriter;
 
 /// Runs a workload against buffers, one after another, all with the same sink.
@@ -28,17 +29,21 @@ class WorkloadRunner {
   /// Throws      SinkError if the sink failed (a simulated failure is none); as run_trial().
   [[nodiscard]] tuning::Measurement run(const Options& options, Duration measured);
 
-  /// The same for the search: `base` with each candidate's values put in. Borrows this object.
+  /// The same for the search: `base` with each candidate's values put in, and each run with an
+  /// empty scratch file, where there is one. Borrows this object.
   [[nodiscard]] tuning::Measure measure(Options base);
 
   /// Completes what a real sink has stored, and throws what it has failed with.
   void finish();
 
  private:
+  [[nodiscard]] std::unique_ptr<Sink> open();
+
   const WorkloadSettings settings_;
   RunControl& control_;                               // borrowed
   std::unique_ptr<tuning::SimulatedSink> simulated_;  // one of these two
   std::unique_ptr<SinkWriter> writer_;
+  ScratchSink* scratch_ = nullptr;  // owned by the writer
   tuning::PayloadHandler handler_;
 };
 
