@@ -97,7 +97,7 @@ int main() {
     space.capacities = {{.value = 4, .is_factor = true}};
     space.waits = {databuffer::WaitStrategy::kAdaptive};
     tuning::SearchSettings settings;
-    settings.budget = 5s;  // a minute says more
+    settings.budget = 10s;  // a minute says more
     found = tuning::findings_of(tuning::search(tuning::candidates_of(space), measure, settings),
                                 settings, workload, base);
     std::cout << tuning::findings_text(found);

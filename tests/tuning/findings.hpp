@@ -21,6 +21,11 @@ inline tuning::Findings findings_of(const std::vector<Candidate>& grid,
   return findings;
 }
 
+/// Nothing differs, so the defaults win.
+inline tuning::Findings flat_findings() {
+  return findings_of(tuning::candidates_of(tuning::default_space(2)), flat);
+}
+
 inline tuning::Findings usual_findings() {
   return findings_of(tuning::candidates_of(tuning::default_space(2)));
 }

@@ -93,50 +93,60 @@ TEST_SUITE("recommendation") {
     CHECK(contains(text, "times that of the defaults (95 % interval "));
     CHECK(contains(text, "better in " + std::to_string(result.over_default.rounds) + " of " +
                              std::to_string(result.over_default.rounds) + " rounds"));
-    CHECK(contains(text, "that would happen with a chance of 0."));
+    CHECK(contains(text, "that would happen with a chance of less than 0.01 %"));
   }
 
-  TEST_CASE("what is not clear is not claimed") {
+  TEST_CASE("what is clear: nearly every round, or two rounds where it is obvious, and 1 %") {
+    const auto is_clear = [](std::size_t rounds, std::size_t won, Interval ratio) {
+      return Comparison{
+          .rounds = rounds, .won = won, .ratio = ratio, .chance = chance_of_heads(won, rounds)}
+          .is_clear();
+    };
+    const Interval some{.low = 1.01, .median = 1.1, .high = 1.2, .is_range = false};
+    CHECK_FALSE(is_clear(0, 0, {}));
+    CHECK_FALSE(is_clear(9, 9, some));
+    CHECK(is_clear(10, 10, some));
+    CHECK_FALSE(is_clear(10, 9, some));
+    CHECK(is_clear(30, 24, some));
+    CHECK_FALSE(is_clear(30, 23, some));
+    CHECK_FALSE(is_clear(30, 30, {.low = 1.004, .median = 1.009, .high = 1.01, .is_range = false}));
+    const Interval obvious{.low = 3.1, .median = 4, .high = 5, .is_range = true};
+    CHECK_FALSE(is_clear(1, 1, obvious));
+    CHECK(is_clear(2, 2, obvious));
+    CHECK_FALSE(is_clear(2, 2, {.low = 2.9, .median = 4, .high = 5, .is_range = true}));
+  }
+
+  TEST_CASE("where the defaults are no choice it says why another wins") {
     SearchResult result = usual_findings().result;
-    result.over_default = {.rounds = 8,
-                           .won = 5,
-                           .ratio = {.low = 0.9, .median = 1.05, .high = 1.2, .is_range = false},
-                           .chance = 0.36};
-    CHECK(contains(win_text(result),
-                   "No clear difference from the defaults. Its score is 5.0 % "
-                   "above that of the defaults (95 % interval -10.0 % … +20.0 %"));
-    result.over_default.ratio = {.low = 1.2, .median = 1.3, .high = 1.4, .is_range = true};
-    CHECK(contains(win_text(result), "No clear difference"));
-    CHECK(contains(win_text(result), "too few rounds for an interval"));
-    result.over_default = {};
-    CHECK(contains(win_text(result), "not compared with the defaults"));
-    result.over_default.rounds = 8;
-    result.over_default.ratio = {.low = 0.5, .median = 0.6, .high = 0.7, .is_range = false};
-    CHECK(contains(win_text(result), "It led the race by luck"));
-    CHECK(contains(win_text(result), "40.0 % below that of the defaults"));
-    CHECK(contains(win_text(result), "keep the defaults"));
-    // Unless the defaults are no choice: they break a limit, or flush nothing.
-    Entry& defaults = result.entries[*result.default_entry];
+    REQUIRE_FALSE(result.is_winner_default());
+    result.over_default = {.rounds = 30,
+                           .won = 2,
+                           .ratio = {.low = 0.5, .median = 0.6, .high = 0.7, .is_range = false},
+                           .chance = 1};
+    Entry& defaults = result.entries[result.default_entry];
     defaults.excess = 1.5;
     defaults.measured.flushed = 1;
     CHECK(contains(win_text(result), "40.0 % below that of the defaults"));
     CHECK(contains(win_text(result), "but they are over the limits asked for"));
     defaults.measured.flushed = 0;
     CHECK(contains(win_text(result), "but they flushed nothing"));
+    result.over_default = {};
+    CHECK(win_text(result) == "The defaults flushed nothing.");
+    defaults.measured.flushed = 1;
+    CHECK(win_text(result) == "The defaults are over the limits asked for.");
   }
 
-  TEST_CASE("where the defaults win it says so") {
-    const auto flat = [](const Candidate&) {
-      Measurement measured;
-      measured.items_per_s = 1e6;
-      return measured;
-    };
-    SyntheticMachine machine(flat, {});
-    SearchSettings settings;
-    settings.clock = &machine.clock();
-    const SearchResult result =
-        search(candidates_of(default_space(2)), machine.measure(), settings);
-    CHECK(contains(win_text(result), "The defaults are it"));
+  TEST_CASE("where the defaults win it says so, and why") {
+    Findings findings = flat_findings();
+    SearchResult& result = findings.result;
+    REQUIRE(result.is_winner_default());
+    CHECK(title_text(result) ==
+          "Recommended: 1 partition, max_size 5000, capacity 20000, adaptive (the defaults)");
+    CHECK(win_text(result) == "The defaults are kept: nothing that was tried is clearly better.");
+    CHECK(contains(runner_up_text(result), "No clear difference from the runner-up. "));
+    result.over_runner_up = {};
+    CHECK(contains(win_text(result), "there was no time to compare"));
+    CHECK(runner_up_text(result).empty());
   }
 }
 

@@ -31,6 +31,14 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+std::size_t count_of(const std::string& text, const std::string& part) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> lines;
@@ -136,6 +144,87 @@ TEST_SUITE("report") {
     CHECK(contains(warnings(bare).front(), "Nothing was flushed"));
   }
 
+  TEST_CASE("where the defaults win, every output recommends them, and nothing else") {
+    const Findings findings = flat_findings();
+    const SearchResult& result = findings.result;
+    REQUIRE(result.is_winner_default());
+    const std::string title = title_text(result);
+    CHECK(contains(title, "(the defaults)"));
+    CHECK(contains(findings_text(findings), title));
+    CHECK(contains(lines_of(table_text(result))[1], "winner, default"));
+
+    const nlohmann::json json = nlohmann::json::parse(to_json(findings));
+    CHECK(json.at("recommended").at("max_size") == default_candidate().max_size);
+    CHECK(json.at("is_default_recommended") == true);
+    CHECK(json.at("over_default").is_null());
+    for (const auto& candidate : json.at("candidates")) {
+      CHECK(candidate.at("is_recommended") == candidate.at("is_default"));
+    }
+
+    const std::vector<std::string> lines = lines_of(to_csv(result));
+    CHECK(contains(lines[0], ",is_default,is_recommended,"));
+    CHECK(contains(lines[1], ",1,1,"));
+    for (std::size_t line = 2; line < lines.size(); ++line) CHECK(contains(lines[line], ",0,0,"));
+
+    const std::string html = report_html(findings);
+    CHECK(contains(html, title));
+    CHECK_FALSE(contains(html, "class=\"good\""));
+    CHECK(contains(html, "<tr class=\"best\"><td>1</td><td>5000</td>"));
+
+    const std::string script = plot_script(findings, PlotFormat::kSvg);
+    const auto block = [&script](const std::string& name) {
+      const std::size_t begin = script.find("$" + name + " << END\n") + 1 + name.size();
+      return script.substr(begin, script.find("\nEND", begin) - begin);
+    };
+    CHECK(block("winner") == block("default"));
+  }
+
+  TEST_CASE("the heat map frames the winner, also where another of its cell is faster") {
+    SearchResult result = flat_findings().result;
+    Entry faster = result.winner();
+    faster.candidate.capacity *= 2;
+    faster.is_default = false;
+    faster.measured.items_per_s *= 2;
+    result.entries.push_back(faster);
+    CHECK(contains(heat_map_svg(result), "class=\"cell best\""));
+  }
+
+  TEST_CASE("who could not be measured is marked so, and has no figures") {
+    Findings findings = usual_findings();
+    Entry unmeasured;
+    unmeasured.candidate = {.partitions = 64, .max_size = 20'000, .capacity = 80'000};
+    unmeasured.fate = Fate::kUnmeasured;
+    findings.result.entries.push_back(unmeasured);
+
+    const std::string row = lines_of(table_text(findings.result)).back();
+    CHECK(contains(row, "not measurable in this budget"));
+    CHECK_FALSE(contains(row, "0/s"));
+    REQUIRE(warnings(findings).size() == 1);
+    CHECK(contains(warnings(findings).front(), "Not measurable in this budget: 1 of"));
+    CHECK(contains(lines_of(to_csv(findings.result)).back(),
+                   "64,20000,80000,adaptive,0,0,not measurable,0,,,,"));
+    const nlohmann::json json = nlohmann::json::parse(to_json(findings)).at("candidates").back();
+    CHECK(json.at("fate") == "not measurable");
+    CHECK(json.at("measured").is_null());
+    CHECK(json.at("score").is_null());
+    const std::string html = report_html(findings);
+    CHECK(is_balanced(html));
+    CHECK(contains(html, "<td>-</td>"));
+    CHECK(contains(html, "not measurable in this budget"));
+    const HeatMap map = heat_map_of(findings.result);
+    CHECK_FALSE(map.cells.back().back().has_value());
+    CHECK_FALSE(contains(plot_script(findings, PlotFormat::kSvg), "\n64 "));
+  }
+
+  TEST_CASE("a budget that left too few rounds to tell is said to be too small") {
+    Findings findings = flat_findings();
+    CHECK(warnings(findings).empty());
+    findings.result.over_runner_up.rounds = 9;
+    REQUIRE(warnings(findings).size() == 1);
+    CHECK(contains(warnings(findings).front(), "The budget is too small"));
+    CHECK(contains(warnings(findings).front(), "9 rounds"));
+  }
+
   TEST_CASE("the JSON is JSON, and has every candidate and the recommendation") {
     Findings findings = usual_findings();
     findings.workload = "a path that is no text: \xff";
@@ -194,13 +283,13 @@ TEST_SUITE("report") {
         CHECK_FALSE(contains(html, outside));
       }
       CHECK(contains(html, "prefers-color-scheme: dark"));
+      // No table is cut off where the page is narrower: it scrolls in its own box, and notes wrap.
+      CHECK(count_of(html, "<table>") == count_of(html, "<div class=\"scroll\"><table>"));
+      CHECK(contains(html, ".scroll { overflow: auto; }"));
+      CHECK(contains(html, "td.l.note { color: var(--muted); white-space: normal;"));
       CHECK(contains(html, escaped(cpp_text(findings.base, findings.result.winner().candidate))));
-      std::size_t rows = 0;
-      for (std::size_t at = html.find("<tr"); at != std::string::npos;
-           at = html.find("<tr", at + 1)) {
-        ++rows;
-      }
-      CHECK(rows == findings.result.entries.size() + 1 + 3);  // the heading, and three shares
+      CHECK(count_of(html, "<tr") ==
+            findings.result.entries.size() + 1 + 3);  // the heading, and three shares
       CHECK_FALSE(contains(html, "nan"));
       CHECK_FALSE(contains(html, "inf "));
     }
@@ -236,12 +325,7 @@ TEST_SUITE("report") {
     CHECK(contains(draw_plot(findings, PlotFormat::kSvg), "winner"));
 
     const std::string svg = scatter_svg(findings.result);
-    std::size_t circles = 0;
-    for (std::size_t at = svg.find("<circle"); at != std::string::npos;
-         at = svg.find("<circle", at + 1)) {
-      ++circles;
-    }
-    CHECK(circles == 2);
+    CHECK(count_of(svg, "<circle") == 2);
   }
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <random>
@@ -33,10 +35,12 @@ class SyntheticMachine {
     Duration drift_over = std::chrono::seconds{60};
     Duration overhead{};  ///< What each run takes longer than asked for.
     std::uint64_t seed = 1;
+    /// How often each partition flushes: runs have so many batches. Null: they have enough.
+    std::function<Duration(const Candidate&)> flushes_every{};
   };
 
   SyntheticMachine(Truth truth, Settings settings)
-      : truth_(std::move(truth)), settings_(settings), random_(settings.seed) {}
+      : truth_(std::move(truth)), settings_(std::move(settings)), random_(settings_.seed) {}
 
   [[nodiscard]] tuning::Measure measure() {
     return [this](const Candidate& candidate, Duration duration) {
@@ -51,6 +55,12 @@ class SyntheticMachine {
       measured.items_per_s *= speed;
       measured.age.p99 /= speed;
       measured.flushed = static_cast<std::uint64_t>(measured.items_per_s * measured.seconds);
+      measured.batches = 100;
+      if (settings_.flushes_every) {
+        measured.batches =
+            candidate.partitions *
+            static_cast<std::uint64_t>(duration / settings_.flushes_every(candidate));
+      }
       return measured;
     };
   }
@@ -90,6 +100,29 @@ inline Measurement waiting_sink(const Candidate& candidate) {
       static_cast<double>(candidate.partitions * candidate.capacity) / measured.items_per_s;
   measured.peak_bytes = candidate.partitions * candidate.capacity * 100;
   return measured;
+}
+
+/// Nothing differs.
+inline Measurement flat(const Candidate& /*candidate*/) {
+  Measurement measured;
+  measured.items_per_s = 1e6;
+  measured.age.p99 = 0.001;
+  return measured;
+}
+
+/// All within 2 %.
+inline Measurement plateau(const Candidate& candidate) {
+  Measurement measured;
+  measured.items_per_s = 1e6 * (1 + 0.02 * static_cast<double>(candidate.max_size % 7) / 7);
+  return measured;
+}
+
+inline tuning::SearchSettings settings_for(const SyntheticMachine& machine,
+                                           Duration budget = std::chrono::seconds{60}) {
+  tuning::SearchSettings settings;
+  settings.budget = budget;
+  settings.clock = &machine.clock();
+  return settings;
 }
 
 }  // namespace databuffer::tuning_tests

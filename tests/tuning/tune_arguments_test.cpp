@@ -51,7 +51,7 @@ constexpr BadArgument kBadArguments[] = {
     {"--max-p99", "10", "unit"},
     {"--max-memory", "0", "1 byte or more"},
     {"--max-memory", "many", "bytes"},
-    {"--budget", "3400ms", "3500ms to"},  // 32 candidates and 3
+    {"--budget", "6100ms", "6200ms to"},  // 32 candidates and 30
     {"--budget", "60", "unit"},
     {"--budget", "25h", "86400s"},
     {"--budget", "forever", "86400s"},
@@ -91,13 +91,16 @@ TEST_SUITE("tune arguments") {
       CHECK(contains(outcome.err, flag));
       CHECK(contains(outcome.err, expected));
     };
-    refused({"--budget", "5s", "--run", "1s"}, "--budget", "35s to 86400s");
+    refused({"--budget", "5s", "--run", "1s"}, "--budget", "62s to 86400s");
     refused({"--budget", "1s", "--partitions", "1", "--max-size", "100", "--run", "500ms"},
-            "--budget", "2500ms to 86400s: a --run of 500ms for each of 2 candidates");
+            "--budget", "16s to 86400s: a --run of 500ms for each of 2 candidates, and 30 more");
     refused({"--json", "-", "--csv", "-"}, "--csv", "that is where --json writes to");
     refused({"--report", "a.html", "--json", "a.html"}, "--report", "expected another");
-    refused({"--rate", "5", "--run", "100ms"}, "--rate",
-            "within --run 100ms; expected at least 10, or --run 200ms or more");
+    // The defaults flush after 10 to 12 s and an item of 5/s: three times in 36.6 s.
+    refused({"--rate", "5", "--partitions", "1", "--max-size", "10"}, "--budget",
+            "'60s': expected 1464s to 86400s: a run of 45750ms for each of 2 candidates");
+    refused({"--rate", "100k", "--budget", "1s", "--partitions", "1"}, "--budget",
+            "a shorter --flush-interval");
     refused({"--sink", "null", "--handler-fixed", "1ms"}, "--handler-fixed", "only one of the two");
     refused({"--max-size", "2000..4000", "--capacity", "1k"}, "--capacity", "2000 or more");
     refused({"--max-size-jitter", "15001", "--capacity", "15k"}, "--capacity", "15101 or more");

@@ -1,6 +1,5 @@
 #include "tools/databuffer/tune_cli.hpp"
 
-#include <algorithm>
 #include <chrono>
 
 #include "tools/databuffer/outputs_cli.hpp"
@@ -26,9 +25,12 @@ jitter. Combinations whose capacity is below their largest batch are left out.
 
 The machine is taken to be noisy. Candidates run in rounds, all once in each, in shuffled order, and
 are compared within rounds only; who is clearly behind is dropped, who is left runs again. That takes
-70 % of --budget, and its best is the winner; the defaults, if they have 99 % of its score. In the
-rest the winner, the runner-up and the defaults run side by side: how much the winner wins is what
-these runs say.
+70 % of --budget. In the rest the best two and the defaults run side by side, and these rounds alone
+say who wins: the defaults, unless another is clearly better than they are, which means by 1 % or more
+and in so many rounds that chance does that once in 1,000 times (10 of 10, or 24 of 30).
+
+Runs follow --rate, --batch, --max-size and --flush-interval, so that each partition flushes three
+times in one. A candidate for which --budget has no room to do so is not measurable, and never wins.
 
 Objectives, of which a higher score is better:
   throughput   items/s that the handler takes
@@ -43,14 +45,15 @@ Without --rate producers insert as fast as they can, so ages are those of a full
 tune for the ages of a buffer that keeps up.
 
 A simulated handler takes --handler-fixed and --handler-per-item for a batch; with none of them it
-does nothing. --sink sqlite:PATH and file:PATH store each item as a line of as many bytes, appended to
-what is there: name a file that may be thrown away.
+does nothing. --sink sqlite:PATH and file:PATH store each item as a line of as many bytes, in a scratch
+file of their own next to PATH, PATH.tune-XXXXXX, of 256 MiB and a batch at most. Each run begins with
+an empty one, and it is removed at the end. PATH itself is not touched, unless it is a FIFO or a device.
 
 Units: TIME is a number with ns, us, ms, s, m or h; COUNT may end in k, M or G; SIZE also in Ki, Mi
 or Gi.
 
-Ctrl-C (SIGINT), SIGTERM and SIGHUP end the search, with the best so far. A second signal ends it at
-once, with nothing.
+Ctrl-C (SIGINT), SIGTERM and SIGHUP end the search, with what it has found so far: the defaults, unless
+another has already shown to be better side by side. A second signal ends it at once, with nothing.
 
 Exit codes: 0 found, 1 something failed, 2 wrong arguments, 128 + signal ended by a signal.)";
 
@@ -101,6 +104,7 @@ CLI::App* TuneCli::add_to(CLI::App& app) {
   add_outputs(*command);
   workload_.add_to(*command);
   buffer_.add_to(*command);
+  buffer_.add_retry_to(*command);
   close_timeout_ = command->get_option("--close-timeout");
   // These four are what is searched: lists take their places.
   for (const char* const flag : {"--partitions", "--max-size", "--capacity", "--wait"}) {
@@ -151,7 +155,7 @@ void TuneCli::add_search(CLI::App& command) {
   add_parsed(
       command, "--budget", settings_.search.budget,
       [](const std::string& text) { return parse_duration_within(text, kMinRun, kMaxBudget); },
-      "How long the search may take; at least a --run for each candidate, and three; at most 24h")
+      "How long the search may take; at least a --run for each candidate, and 30; at most 24h")
       ->default_str(format_duration(settings_.search.budget))
       ->type_name("TIME");
   add_parsed(
@@ -180,9 +184,11 @@ TuneSettings TuneCli::settings() const {
   settings.base = settings.recommended = buffer_.checked();
   if (close_timeout_->count() == 0) settings.recommended.close_timeout = Options{}.close_timeout;
   settings.workload = workload_.checked(settings.base.seed);
+  settings.workload.has_scratch = true;
   if (settings.base.seed != 0) settings.search.seed = settings.base.seed;
+  settings.search.least_run_of =
+      tuning::run_of_several_flushes(settings.workload.workload, settings.base);
   check_candidates(settings);
-  check_rate(settings.workload.workload, "--run", settings.search.least_run);
   check_outputs({{"--sink", path_of(settings.workload.sink)},
                  {"--json", settings.json_path},
                  {"--csv", settings.csv_path},
@@ -209,17 +215,18 @@ void TuneCli::check_candidates(TuneSettings& settings) const {
   } catch (const OptionsError& error) {
     throw CLI::ValidationError(flag_of(error.field()), error.what());
   }
-  const bool has_default = std::find(settings.candidates.begin(), settings.candidates.end(),
-                                     by_default) != settings.candidates.end();
-  const std::size_t count = settings.candidates.size() + (has_default ? 0 : 1);
-  const Duration least = tuning::least_budget(count, settings.search.least_run);
-  if (settings.search.budget >= least) return;
-  throw CLI::ValidationError("--budget", "'" + format_duration(settings.search.budget) +
-                                             "': expected " + format_duration(least) + " to " +
-                                             format_duration(kMaxBudget) + ": a --run of " +
-                                             format_duration(settings.search.least_run) +
-                                             " for each of " + std::to_string(count) +
-                                             " candidates, and three more at the end");
+  const tuning::LeastBudget least = tuning::least_budget(settings.candidates, settings.search);
+  if (settings.search.budget >= least.budget) return;
+  const bool is_of_rate = least.run > settings.search.least_run;
+  throw CLI::ValidationError(
+      "--budget",
+      "'" + format_duration(settings.search.budget) + "': expected " +
+          format_duration(least.budget) + " to " + format_duration(kMaxBudget) + ": a " +
+          (is_of_rate ? "run" : "--run") + " of " + format_duration(least.run) + " for each of " +
+          std::to_string(least.candidates) + " candidates, and 30 more at the end" +
+          (is_of_rate ? ". The defaults need that long to flush several times at this --rate: a "
+                        "shorter --flush-interval needs less"
+                      : ""));
 }
 
 }  // namespace databuffer::tools

@@ -13,6 +13,7 @@
 #include "tools/tuning/findings.hpp"
 #include "tools/tuning/report.hpp"
 #include "tools/tuning/table.hpp"
+#include "tools/tuning/text.hpp"
 
 namespace databuffer::tools {
 
@@ -68,8 +69,15 @@ bool tune(const TuneSettings& settings, Measuring& with) {
   tuning::SearchResult result = search(settings, with);
   with.runner->finish();
   if (!result.has_winner()) {
-    with.console.say("ended before anything was measured");
-    return true;
+    if (result.is_stopped) {
+      with.console.say("ended before anything was measured");
+      return true;
+    }
+    with.console.say("the budget is too small: in runs of " +
+                     tuning::seconds_text(result.run_length) +
+                     ", which it allows, the defaults flush fewer than two batches, so nothing can "
+                     "be compared with them. Give a larger --budget, or fewer candidates");
+    return false;
   }
   tuning::Findings findings = tuning::findings_of(std::move(result), settings.search,
                                                   settings.workload.workload, settings.recommended);
@@ -81,7 +89,7 @@ bool tune(const TuneSettings& settings, Measuring& with) {
 }  // namespace
 
 int run_tune(const TuneSettings& settings) {
-  return run_measuring("databuffer tune: ", "ends, with the best so far",
+  return run_measuring("databuffer tune: ", "ends, with what was found so far",
                        [&settings](Measuring& with) { return tune(settings, with); });
 }
 

@@ -164,9 +164,14 @@ std::string heat_map_svg(const SearchResult& result) {
       const double speed = result.entries[*cell].measured.items_per_s;
       const double share = map.highest > 0 ? speed / map.highest : 0;
       const double x = kLeft + static_cast<double>(column) * cell_width;
-      const std::string mark = *cell == 0                         ? " best"
-                               : result.entries[*cell].is_default ? " default"
-                                                                  : "";
+      // By the cell, for another of its candidates may be the one that is shown.
+      const auto is_in = [&](const Candidate& candidate) {
+        return candidate.partitions == map.partitions[row] &&
+               candidate.max_size == map.max_sizes[column];
+      };
+      const std::string mark = is_in(result.winner().candidate)                        ? " best"
+                               : is_in(result.entries[result.default_entry].candidate) ? " default"
+                                                                                       : "";
       svg += "<g>" + tooltip(result, *cell) + "<rect x=\"" + at(x + 1.5) + "\" y=\"" + at(y + 1.5) +
              "\" width=\"" + at(cell_width - 3) + "\" height=\"" + at(cell_height - 3) +
              "\" rx=\"4\" class=\"cell" + mark + "\" fill-opacity=\"" +

@@ -64,16 +64,18 @@ Json json_of(const Comparison& comparison) {
           {"is_clear", comparison.is_clear()}};
 }
 
-Json json_of(const Entry& entry) {
+Json json_of(const Entry& entry, bool is_recommended) {
+  const bool is_measured = entry.runs > 0;
   return {{"candidate", json_of(entry.candidate)},
           {"is_default", entry.is_default},
+          {"is_recommended", is_recommended},
           {"fate", to_string(entry.fate)},
           {"rounds", entry.rounds_run > 0 ? Json(entry.rounds_run) : Json(nullptr)},
           {"runs", entry.runs},
-          {"score", json_of(entry.score)},
-          {"items_per_s", json_of(entry.throughput)},
-          {"excess", number(entry.excess)},
-          {"measured", json_of(entry.measured)}};
+          {"score", is_measured ? json_of(entry.score) : Json(nullptr)},
+          {"items_per_s", is_measured ? json_of(entry.throughput) : Json(nullptr)},
+          {"excess", is_measured ? number(entry.excess) : Json(nullptr)},
+          {"measured", is_measured ? json_of(entry.measured) : Json(nullptr)}};
 }
 
 // As short as it can be and still be read back as the same number.
@@ -107,8 +109,8 @@ std::string to_json(const Findings& findings) {
   json["flags"] = flags_text(result.winner().candidate);
   json["cpp"] = cpp_text(findings.base, result.winner().candidate);
   json["winner_measured"] = json_of(result.winner_measured);
-  json["default_measured"] =
-      result.default_entry.has_value() ? json_of(result.default_measured) : Json(nullptr);
+  json["is_default_recommended"] = result.is_winner_default();
+  json["default_measured"] = json_of(result.default_measured);
   json["over_default"] = json_of(result.over_default);
   json["over_runner_up"] = json_of(result.over_runner_up);
   json["runner_up"] = result.runner_up.has_value()
@@ -122,14 +124,18 @@ std::string to_json(const Findings& findings) {
                    {"why", diagnosis.why}};
   json["warnings"] = warnings(findings);
   json["candidates"] = Json::array();
-  for (const Entry& entry : result.entries) json["candidates"].push_back(json_of(entry));
+  for (const Entry& entry : result.entries) {
+    json["candidates"].push_back(json_of(entry, &entry == &result.winner()));
+  }
   // A sink's path may be any bytes, JSON may not.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string to_csv(const SearchResult& result) {
+  constexpr std::size_t kFirstFigure = 8;  // behind "runs"
   std::string text =
-      "partitions,max_size,capacity,wait,is_default,fate,runs,score,score_low,score_high,"
+      "partitions,max_size,capacity,wait,is_default,is_recommended,fate,runs,score,score_low,score_"
+      "high,"
       "items_per_s,items_per_s_low,items_per_s_high,insert_p50_s,insert_p99_s,age_p50_s,age_p99_s,"
       "mean_batch,blocked_s,handler_s,cpu_s,wake_ups,peak_bytes,excess\n";
   for (const Entry& entry : result.entries) {
@@ -139,6 +145,7 @@ std::string to_csv(const SearchResult& result) {
                                           std::to_string(entry.candidate.capacity),
                                           std::string(to_string(entry.candidate.wait)),
                                           entry.is_default ? "1" : "0",
+                                          &entry == &result.winner() ? "1" : "0",
                                           std::string(to_string(entry.fate)),
                                           std::to_string(entry.runs),
                                           exact(entry.score.median),
@@ -159,7 +166,8 @@ std::string to_csv(const SearchResult& result) {
                                           std::to_string(measured.peak_bytes),
                                           exact(entry.excess)};
     for (std::size_t field = 0; field < fields.size(); ++field) {
-      text += (field == 0 ? "" : ",") + fields[field];
+      const bool has_value = entry.runs > 0 || field < kFirstFigure;
+      text += (field == 0 ? "" : ",") + (has_value ? fields[field] : std::string());
     }
     text += '\n';
   }

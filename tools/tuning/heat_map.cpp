@@ -29,6 +29,7 @@ HeatMap heat_map_of(const SearchResult& result) {
                    std::vector<std::optional<std::size_t>>(map.max_sizes.size()));
   for (std::size_t index = 0; index < result.entries.size(); ++index) {
     const Entry& entry = result.entries[index];
+    if (entry.runs == 0) continue;
     std::optional<std::size_t>& cell =
         map.cells[position(map.partitions, entry.candidate.partitions)]
                  [position(map.max_sizes, entry.candidate.max_size)];

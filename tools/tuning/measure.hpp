@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <type_traits>
@@ -18,6 +19,12 @@ namespace databuffer::tuning {
 /// How a search's `duration` for one run is divided: a fifth of it warms up, or less where the
 /// workload asks for less; the rest is measured.
 [[nodiscard]] RunPlan plan_for(Workload workload, Options options, Duration duration);
+
+/// For SearchSettings::least_run_of: how long a run has to be for each partition to flush three
+/// times, and a quarter more for the warm-up. It follows rate, batch, max_size and flush_interval.
+/// Without a rate it is 0: how fast a closed loop fills a buffer is seen only then.
+[[nodiscard]] std::function<Duration(const Candidate& candidate)> run_of_several_flushes(
+    const Workload& workload, const Options& base);
 
 namespace detail {
 

@@ -63,8 +63,8 @@ struct Candidate {
   friend bool operator==(const Candidate&, const Candidate&) = default;
 };
 
-/// Runs `candidate` for about `duration` and says how it did. May throw anything: the search ends
-/// with that error.
+/// Runs `candidate` for about `duration` and says how it did. A run whose `batches` are fewer than
+/// two says nothing. May throw anything: the search ends with that error.
 using Measure = std::function<Measurement(const Candidate& candidate, Duration duration)>;
 
 }  // namespace databuffer::tuning

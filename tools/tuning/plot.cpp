@@ -150,10 +150,8 @@ std::string heat_map_commands(const Findings& findings) {
           "]\nset cbrange [0:" + number(map.highest > 0 ? map.highest : 1) + "]\n";
   text += "set palette defined (0 '#f2f6fb', 0.5 '#6fa3d8', 1 '#0b3c78')\nunset colorbox\n";
   text += "unset key\nset tics scale 0\n";
-  if (result.default_entry.has_value()) {
-    text += frame(map, result.entries[*result.default_entry].candidate, 2,
-                  "'#333333' linewidth 2 dashtype 2");
-  }
+  text += frame(map, result.entries[result.default_entry].candidate, 2,
+                "'#333333' linewidth 2 dashtype 2");
   text += frame(map, result.winner().candidate, 1, "'#d02020' linewidth 3");
   text +=
       "plot $cells using 1:2:(0.5):(0.5):3 with boxxyerror fillcolor palette fillstyle solid "
@@ -200,9 +198,7 @@ std::string scatter_commands(const Findings& findings) {
         ", $" + name + " using 2:3 with points pointsize 2.2 " + look + " title '" + name + "'";
   };
   mark(0, "winner", "pointtype 6 linewidth 2.5 linecolor rgb '#d02020'");
-  if (result.default_entry.has_value()) {
-    mark(*result.default_entry, "default", "pointtype 4 linewidth 2 linecolor rgb '#333333'");
-  }
+  mark(result.default_entry, "default", "pointtype 4 linewidth 2 linecolor rgb '#333333'");
   return text + plots + "\n";
 }
 

@@ -9,7 +9,7 @@ namespace databuffer::tuning {
 
 namespace {
 
-constexpr double kHopeless = 1.0 / 3;       // less than this share of the leader's score …
+constexpr double kHopeless = 1 / kObvious;  // less than this share of the leader's score …
 constexpr std::size_t kHopelessRounds = 2;  // … in each of so many rounds
 constexpr double kChance = 0.05;            // of dropping one that is as good as the leader
 constexpr double kHalvingChance = 0.125;
@@ -40,6 +40,8 @@ std::string_view to_string(Fate fate) noexcept {
       return "behind";
     case Fate::kOverLimit:
       return "over limit";
+    case Fate::kUnmeasured:
+      return "not measurable";
   }
   return "?";
 }
@@ -53,6 +55,8 @@ Race::Race(const std::vector<Candidate>& candidates, const Objective& objective)
 }
 
 void Race::add(std::size_t index, std::size_t round, const Measurement& measurement) {
+  entrants_[index].has_run = true;
+  if (measurement.batches < kLeastBatches) return;
   entrants_[index].runs.push_back({.round = round,
                                    .measurement = measurement,
                                    .log_score = std::log(score_of(measurement, objective_.goal)),
@@ -80,6 +84,32 @@ std::vector<double> Race::ratios(std::size_t index, std::size_t other) const {
     if (others != nullptr) ratios.push_back(std::exp(run.log_score - others->log_score));
   }
   return ratios;
+}
+
+std::vector<double> Race::nearness(std::size_t index, std::size_t other) const {
+  std::vector<double> ratios;
+  for (const Run& run : entrants_[index].runs) {
+    const Run* const others = find_round(entrants_[other].runs, run.round);
+    if (others == nullptr) continue;
+    const double ratio = others->excess / run.excess;
+    ratios.push_back(std::isnan(ratio) ? 1 : ratio);  // both infinite, or both none
+  }
+  return ratios;
+}
+
+std::vector<std::size_t> Race::silent(std::size_t round) const {
+  std::vector<std::size_t> silent = kept();
+  std::erase_if(silent, [&](std::size_t index) {
+    return find_round(entrants_[index].runs, round) != nullptr;
+  });
+  return silent;
+}
+
+void Race::drop_unmeasured(const std::vector<std::size_t>& indices) {
+  for (const std::size_t index : indices) {
+    entrants_[index].fate = Fate::kUnmeasured;
+    entrants_[index].runs.clear();
+  }
 }
 
 // How good each of `indices` is, as a logarithm that means something among them only: the median
@@ -162,27 +192,16 @@ std::optional<std::size_t> Race::leader() const {
 // Why it is to be dropped, if it is.
 std::optional<Fate> Race::judge(std::size_t index, std::size_t leader, double chance) const {
   std::vector<double> within;  // how far it keeps within the limits, 1 or more if it does
-  std::vector<double> nearer;  // how much nearer to them than the leader, likewise
   for (const Run& run : entrants_[index].runs) {
     within.push_back(1 / std::max(run.excess, std::numeric_limits<double>::min()));
-    const Run* const others = find_round(entrants_[leader].runs, run.round);
-    if (others != nullptr) nearer.push_back(others->excess / run.excess);  // NaN is not below 1
   }
   if (excess(leader) > 1) {
-    return is_clearly_below_one(nearer, chance) ? std::optional(Fate::kOverLimit) : std::nullopt;
+    return is_clearly_below_one(nearness(index, leader), chance) ? std::optional(Fate::kOverLimit)
+                                                                 : std::nullopt;
   }
   if (excess(index) > 1 && is_clearly_below_one(within, chance)) return Fate::kOverLimit;
   if (is_clearly_below_one(ratios(index, leader), chance)) return Fate::kBehind;
   return std::nullopt;
-}
-
-bool Race::is_better(std::size_t index, std::size_t other, double at_least) const {
-  const double over = excess(index);
-  const double others_over = excess(other);
-  if (over > 1 || others_over > 1) return over < others_over;
-  std::vector<double> logs;
-  for (const double ratio : ratios(index, other)) logs.push_back(std::log(ratio));
-  return !logs.empty() && pseudo_median(logs) >= std::log(at_least);
 }
 
 void Race::drop(std::size_t rounds, bool is_halving) {

@@ -14,19 +14,28 @@ namespace databuffer::tuning {
 
 /// What became of a candidate in the race.
 enum class Fate : std::uint8_t {
-  kKept,       ///< In the race to its end.
-  kBehind,     ///< Clearly behind the leader.
-  kOverLimit,  ///< Clearly over max_p99 or max_memory, or nothing was flushed.
+  kKept,        ///< In the race to its end.
+  kBehind,      ///< Clearly behind the leader.
+  kOverLimit,   ///< Clearly over max_p99 or max_memory, or nothing was flushed.
+  kUnmeasured,  ///< No run that the budget has room for says anything of it.
 };
 
 [[nodiscard]] std::string_view to_string(Fate fate) noexcept;
+
+/// Fewer batches than that in a run, and its figures are of the run's edges.
+inline constexpr std::uint64_t kLeastBatches = 2;
+
+/// By how much a candidate has to be better than another in each of two rounds or more to be
+/// clearly better, though there are too few rounds for anything else.
+inline constexpr double kObvious = 3;
 
 /// The bookkeeping of a race: who ran when and how well, who leads, who is clearly behind.
 ///
 /// In each round everybody who is still in the race runs once. The machine may be faster in one
 /// round than in another (other processes, heat), so runs are only ever compared within a round: by
 /// the ratio of their scores, of which the middle over the rounds counts (pseudo_median), not the
-/// mean, because a run that was disturbed is far off.
+/// mean, because a run that was disturbed is far off. A run of fewer than kLeastBatches batches
+/// says nothing, and is not compared.
 ///
 /// Threads     one.
 class Race {
@@ -40,13 +49,15 @@ class Race {
 
   struct Entrant {
     Candidate candidate;
-    std::vector<Run> runs;
+    std::vector<Run> runs;  ///< That say something.
+    bool has_run = false;   ///< Though that may have said nothing.
     Fate fate = Fate::kKept;
     std::size_t rounds_run = 0;  ///< When it was dropped.
   };
 
   Race(const std::vector<Candidate>& candidates, const Objective& objective);
 
+  /// Adds a run, unless it says nothing.
   void add(std::size_t index, std::size_t round, const Measurement& measurement);
 
   [[nodiscard]] const std::vector<Entrant>& entrants() const noexcept { return entrants_; }
@@ -69,9 +80,14 @@ class Race {
   /// score(index) / score(other), round by round, for the rounds in which both ran.
   [[nodiscard]] std::vector<double> ratios(std::size_t index, std::size_t other) const;
 
-  /// Whether index is nearer to the limits, or, where both are within them, has `at_least` that
-  /// share of the other's score.
-  [[nodiscard]] bool is_better(std::size_t index, std::size_t other, double at_least) const;
+  /// How much nearer to the limits index is, likewise: excess(other) / excess(index).
+  [[nodiscard]] std::vector<double> nearness(std::size_t index, std::size_t other) const;
+
+  /// Who is in the race, and whose run of this round said nothing.
+  [[nodiscard]] std::vector<std::size_t> silent(std::size_t round) const;
+
+  /// Drops these: kUnmeasured. What runs they have do not count.
+  void drop_unmeasured(const std::vector<std::size_t>& indices);
 
   /// Drops who is clearly behind the leader after `rounds` rounds:
   ///   - less than a third as good as the leader in each of its rounds, two at least;

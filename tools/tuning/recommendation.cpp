@@ -142,17 +142,21 @@ bool has_flushed(const Entry& entry) { return entry.measured.flushed > 0; }
 
 // Why the defaults win.
 std::string default_text(const SearchResult& result) {
-  constexpr double kBetter = 1.01;
   const Entry& winner = result.winner();
   if (!has_flushed(winner)) return "The defaults are kept: nothing was flushed.";
-  if (winner.excess > 1) return "The defaults are it: they are the nearest to the limits.";
-  const bool is_any_better = std::any_of(
-      result.entries.begin() + 1, result.entries.end(),
-      [](const Entry& entry) { return entry.excess > 1 && entry.score.median >= kBetter; });
+  if (winner.excess > 1) return "The defaults are kept: nothing is clearly nearer to the limits.";
+  const bool is_any_better =
+      std::any_of(result.entries.begin() + 1, result.entries.end(), [](const Entry& entry) {
+        return entry.excess > 1 && entry.score.median >= Comparison::kWorthwhile;
+      });
   if (is_any_better) {
-    return "The defaults are it: what has a higher score is over the limits asked for.";
+    return "The defaults are kept: what has a higher score is over the limits asked for.";
   }
-  return "The defaults are it: nothing that was tried is better by 1 % or more.";
+  if (result.runner_up.has_value() && result.over_runner_up.rounds == 0) {
+    return "The defaults are kept: there was no time to compare the best of the others with them, "
+           "side by side.";
+  }
+  return "The defaults are kept: nothing that was tried is clearly better.";
 }
 
 }  // namespace
@@ -186,6 +190,11 @@ std::string cpp_text(const Options& base, const Candidate& candidate) {
   return "const databuffer::Options options{\n" + fields.text() + "};\n";
 }
 
+std::string title_text(const SearchResult& result) {
+  return "Recommended: " + candidate_text(result.winner().candidate) +
+         (result.is_winner_default() ? " (the defaults)" : "");
+}
+
 std::string flags_text(const Candidate& candidate) {
   return "--partitions " + std::to_string(candidate.partitions) + " --max-size " +
          std::to_string(candidate.max_size) + " --capacity " + std::to_string(candidate.capacity) +
@@ -194,22 +203,20 @@ std::string flags_text(const Candidate& candidate) {
 
 std::string win_text(const SearchResult& result) {
   if (result.is_winner_default()) return default_text(result);
+  // The defaults win unless they are over the limits, or another is clearly better.
   const Comparison& over = result.over_default;
+  const bool have_flushed = has_flushed(result.entries[result.default_entry]);
   if (over.rounds == 0) {
-    return "It was not compared with the defaults at the end: there was no time left.";
+    return have_flushed ? "The defaults are over the limits asked for."
+                        : "The defaults flushed nothing.";
   }
   const std::string how_much = amount(over.ratio, "the defaults");
-  const Entry& other = result.entries[*result.default_entry];
   if (over.is_clear()) return how_much + ": " + sureness(over) + ".";
-  if (other.excess > 1 && !(result.winner().excess > 1)) {
-    return how_much + (has_flushed(other) ? ", but they are over the limits asked for."
-                                          : ", but they flushed nothing.");
+  if (result.winner().excess > 1) {
+    return how_much + ", but it is clearly nearer to the limits asked for.";
   }
-  if (over.is_clearly_worse()) {
-    return "It led the race by luck: the runs at the end say otherwise. " + how_much +
-           ": keep the defaults.";
-  }
-  return "No clear difference from the defaults. " + how_much + ": " + sureness(over) + ".";
+  return how_much + (have_flushed ? ", but they are over the limits asked for."
+                                  : ", but they flushed nothing.");
 }
 
 std::string runner_up_text(const SearchResult& result) {
@@ -223,10 +230,7 @@ std::string runner_up_text(const SearchResult& result) {
     return how_much + (has_flushed(other) ? ", but that is over the limits asked for."
                                           : ", but that flushed nothing.");
   }
-  if (over.is_clearly_worse()) {
-    return "The runs at the end prefer the runner-up. " + how_much + ": take that one.";
-  }
-  return "No clear difference from the runner-up: take either. " + how_much + ".";
+  return "No clear difference from the runner-up. " + how_much + ": " + sureness(over) + ".";
 }
 
 }  // namespace databuffer::tuning

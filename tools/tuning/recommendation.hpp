@@ -16,7 +16,10 @@ namespace databuffer::tuning {
 /// The candidate as flags of the command: "--partitions 4 --max-size 1000 …".
 [[nodiscard]] std::string flags_text(const Candidate& candidate);
 
-/// How much the winner wins over the defaults and how sure that is, in sentences.
+/// "Recommended: 1 partition, max_size 5000, capacity 20000, adaptive (the defaults)".
+[[nodiscard]] std::string title_text(const SearchResult& result);
+
+/// How much the winner wins over the defaults and how sure that is, or why these are kept.
 [[nodiscard]] std::string win_text(const SearchResult& result);
 
 /// How it compares with the runner-up, in a sentence; empty where there is none.

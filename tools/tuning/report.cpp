@@ -66,18 +66,24 @@ svg { display: block; width: 100%; height: auto; font-family: inherit; }
   margin: 8px 0 0; padding: 0; list-style: none; }
 .legend svg { display: inline-block; width: 14px; height: 14px; vertical-align: -2px;
   margin-right: 5px; }
-.scroll { overflow-x: auto; }
+.scroll { overflow: auto; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums;
   font-size: 13.5px; }
 th { text-align: right; font-weight: 600; color: var(--muted); font-size: 12.5px; }
 th, td { padding: 4px 7px; border-bottom: 1px solid var(--line); text-align: right;
   white-space: nowrap; }
 th.l, td.l { text-align: left; } tbody tr:last-child td { border-bottom: 0; }
-tr.best td { background: var(--accent-soft); font-weight: 600; } td.l.note { color: var(--muted); }
+tr.best td { background: var(--accent-soft); font-weight: 600; }
+td.l.note { color: var(--muted); white-space: normal; min-width: 100px; }
+th.range { white-space: normal; min-width: 80px; }
 svg.score { display: inline-block; width: 120px; vertical-align: -3px; } .bar { fill: var(--accent); fill-opacity: 0.55; }
 .whisker { stroke: var(--text); stroke-width: 1.3; fill: none; }
 footer { color: var(--muted); font-size: 13px; }
-@media print { body { background: none; } .card { break-inside: avoid; } }
+@media (max-width: 1180px) { .scroll { max-height: 85vh; }
+  thead th { position: sticky; top: 0; background: var(--card); } }
+@media print { body { background: none; } .card { break-inside: avoid; }
+  .scroll { overflow: visible; max-height: none; } .scroll table { font-size: 8px; }
+  .scroll th { font-size: 8px; } th, td { padding: 2px 3px; } svg.score { width: 60px; } }
 )css";
 
 std::string fact(const std::string& name, const std::string& value, const std::string& beside,
@@ -89,7 +95,7 @@ std::string fact(const std::string& name, const std::string& value, const std::s
 
 // What stands below a figure of the winner: the default's.
 std::string beside_default(const SearchResult& result, const std::string& of_default) {
-  if (result.is_winner_default() || !result.default_entry.has_value()) return "";
+  if (result.is_winner_default()) return "";
   return "defaults: " + of_default;
 }
 
@@ -118,10 +124,8 @@ std::string facts(const Findings& findings) {
 
 std::string recommendation(const Findings& findings) {
   const SearchResult& result = findings.result;
-  const Candidate& candidate = result.winner().candidate;
   std::string html =
-      "<section class=\"card\"><h2>Recommended: " + escaped(candidate_text(candidate)) + "</h2>\n" +
-      facts(findings);
+      "<section class=\"card\"><h2>" + escaped(title_text(result)) + "</h2>\n" + facts(findings);
   for (const std::string& warning : warnings(findings)) {
     html += "<p class=\"warn\">" + escaped(warning) + "</p>\n";
   }
@@ -172,7 +176,7 @@ std::string legend(const SearchResult& result) {
                      (map.partitions[row] == 1 ? " partition" : " partitions"));
   }
   html += item("best", "winner", true);
-  if (result.default_entry.has_value() && !result.is_winner_default()) {
+  if (!result.is_winner_default()) {
     html += item("default", "defaults", true);
   }
   return html + "</ul>\n";
@@ -190,17 +194,18 @@ std::string charts(const SearchResult& result) {
 std::string candidate_row(const SearchResult& result, std::size_t index) {
   const Entry& entry = result.entries[index];
   const auto cell = [](const std::string& text) { return "<td>" + escaped(text) + "</td>"; };
+  const auto figure = [&](const std::string& text) { return cell(entry.runs > 0 ? text : "-"); };
   return std::string(index == 0 ? "<tr class=\"best\">" : "<tr>") +
          cell(std::to_string(entry.candidate.partitions)) +
          cell(std::to_string(entry.candidate.max_size)) +
          cell(std::to_string(entry.candidate.capacity)) + "<td class=\"l\">" +
          std::string(to_string(entry.candidate.wait)) + "</td>" +
-         cell(count_text(entry.measured.items_per_s) + "/s") +
-         cell(seconds_text(entry.measured.age.p99)) +
-         cell(bytes_text(static_cast<double>(entry.measured.peak_bytes))) +
-         cell(fixed_text(entry.measured.mean_batch, 0)) + cell(std::to_string(entry.runs)) +
-         "<td class=\"l\">" + score_svg(entry) + "</td><td class=\"l\">" +
-         escaped(ratio_text(entry.score)) + "</td><td class=\"l note\">" +
+         figure(count_text(entry.measured.items_per_s) + "/s") +
+         figure(seconds_text(entry.measured.age.p99)) +
+         figure(bytes_text(static_cast<double>(entry.measured.peak_bytes))) +
+         figure(fixed_text(entry.measured.mean_batch, 0)) + cell(std::to_string(entry.runs)) +
+         "<td class=\"l\">" + (entry.runs > 0 ? score_svg(entry) : "") + "</td><td class=\"l\">" +
+         (entry.runs > 0 ? escaped(ratio_text(entry.score)) : "") + "</td><td class=\"l note\">" +
          escaped(note_text(result, index)) + "</td></tr>\n";
 }
 
@@ -210,7 +215,8 @@ std::string candidates(const Findings& findings) {
       "<section class=\"card\"><h2>All candidates</h2>\n<div class=\"scroll\"><table><thead><tr>"
       "<th>partitions</th><th>max_size</th><th>capacity</th><th class=\"l\">wait</th>"
       "<th>throughput</th><th>age p99</th><th>memory</th><th>batch</th><th>runs</th>"
-      "<th class=\"l\">score by the winner's</th><th class=\"l\">[95 % interval] or (range)</th>"
+      "<th class=\"l range\">score by the winner's</th>"
+      "<th class=\"l range\">[95 % interval] or (range)</th>"
       "<th class=\"l\"></th></tr></thead>\n<tbody>\n";
   for (std::size_t index = 0; index < result.entries.size(); ++index) {
     html += candidate_row(result, index);

@@ -1,6 +1,7 @@
 #include "tools/tuning/search.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <random>
 #include <string>
 #include <utility>
@@ -13,15 +14,26 @@ namespace {
 
 constexpr double kRaceShare = 0.7;             // of the budget
 constexpr std::size_t kRaceRoundsHoped = 8;    // before anybody is dropped: sets the runs' length
-constexpr std::size_t kFinalRoundsHoped = 10;  // likewise
+constexpr std::size_t kFinalRoundsHoped = 30;  // likewise
 constexpr std::size_t kFirstHalving = 3;       // rounds; the next ones at 6, 12, …
-constexpr std::size_t kMaxFinalRounds = 20;    // more would not change what the user does
+constexpr std::size_t kMaxFinalRounds = 60;    // more would not change what the user does
 constexpr std::size_t kLoneRounds = 6;         // what a race without rivals is run for all the same
 constexpr std::size_t kMaxRaceRounds = 200;
 constexpr Duration kLongestRun = std::chrono::milliseconds{500};
 constexpr Duration kLongestFinalRun = std::chrono::seconds{1};
 constexpr double kConfidence = 0.95;
-constexpr double kAsGood = 0.99;  // what the default has to reach of the winner to win
+
+// Not only the default, whose run is as short as can be, but also candidates that need longer ones
+// take part if there is time for so many rounds of the race.
+constexpr std::size_t kRoundsOfSlow = 3;
+
+Duration times(Duration run, std::size_t runs) {
+  const auto count = static_cast<Duration::rep>(runs);
+  return run > kForever / count ? kForever : run * count;
+}
+
+// The rounds at the end, at least.
+Duration least_final(Duration run) { return times(run, Final::kSize * Final::kLeastRounds); }
 
 Duration share_of(Duration whole, double share) {
   return Duration(static_cast<Duration::rep>(static_cast<double>(whole.count()) * share));
@@ -63,10 +75,14 @@ class Runner {
     Duration beyond{};  // how much longer than asked its longest run took
   };
 
-  // Shuffled; every second round is the reverse of the one before.
+  // Shuffled; every second round is the reverse of the one before. Only the default is the first of
+  // the first round: whenever it ends then, there is something to compare with.
   std::vector<std::size_t> order(std::vector<std::size_t> kept, std::size_t round) {
     if (round % 2 == 0 || last_order_.empty()) {
       std::shuffle(kept.begin(), kept.end(), random_);
+      if (round == 0) {
+        std::iter_swap(kept.begin(), std::find(kept.begin(), kept.end(), kDefault));
+      }
       last_order_ = kept;
       return kept;
     }
@@ -122,36 +138,90 @@ class Runner {
   std::size_t runs_ = 0;
 };
 
-void check(const SearchSettings& settings, std::size_t candidates) {
-  if (candidates == 0) throw SearchError("candidates: expected one or more");
+Duration least_run_of(const Candidate& candidate, const SearchSettings& settings) {
+  if (!settings.least_run_of) return settings.least_run;
+  return std::max(settings.least_run, settings.least_run_of(candidate));
+}
+
+// The default first.
+std::vector<Candidate> with_default(const std::vector<Candidate>& candidates,
+                                    const Candidate& by_default) {
+  std::vector<Candidate> all{by_default};
+  std::copy_if(candidates.begin(), candidates.end(), std::back_inserter(all),
+               [&by_default](const Candidate& candidate) { return candidate != by_default; });
+  return all;
+}
+
+// Of the candidates for which runs of this length are long enough, and how many these are.
+LeastBudget budget_for(const std::vector<Candidate>& all, Duration run, std::size_t rounds,
+                       const SearchSettings& settings) {
+  const auto count = static_cast<std::size_t>(std::count_if(
+      all.begin(), all.end(),
+      [&](const Candidate& candidate) { return least_run_of(candidate, settings) <= run; }));
+  return {.candidates = count,
+          .run = run,
+          .budget = times(run, count * rounds + Final::kSize * Final::kLeastRounds)};
+}
+
+// The shortest run that is long enough for all who take part: for as many as there is time for.
+Duration affordable_run(const std::vector<Candidate>& all, const SearchSettings& settings) {
+  Duration longest = least_run_of(all[kDefault], settings);
+  for (const Candidate& candidate : all) {
+    const Duration run = least_run_of(candidate, settings);
+    if (run <= longest) continue;
+    if (budget_for(all, run, kRoundsOfSlow, settings).budget <= settings.budget) longest = run;
+  }
+  return longest;
+}
+
+void check(const std::vector<Candidate>& candidates, const SearchSettings& settings) {
+  if (candidates.empty()) throw SearchError("candidates: expected one or more");
   if (settings.least_run <= Duration::zero()) {
     throw SearchError("least_run: expected more than 0s");
   }
   if (!(settings.objective.max_p99 > 0)) throw SearchError("max_p99: expected more than 0s");
   if (!(settings.objective.max_memory > 0))
     throw SearchError("max_memory: expected 1 byte or more");
-  const Duration least = least_budget(candidates, settings.least_run);
-  if (settings.budget < least) {
+  const LeastBudget least = least_budget(candidates, settings);
+  if (settings.budget < least.budget) {
     throw SearchError("budget = " + seconds_text(settings.budget) + ": expected at least " +
-                      seconds_text(least) + ": a run of " + seconds_text(settings.least_run) +
-                      " for each of " + std::to_string(candidates) +
+                      seconds_text(least.budget) + ": a run of " + seconds_text(least.run) +
+                      " for each of " + std::to_string(least.candidates) +
                       " candidates, and for the comparison at the end");
   }
 }
 
-// The race, until its share of the budget is used up. The first round may use all of it but what
-// the comparison needs at least.
-void run_race(Runner& runner, Race& race, Duration length, const SearchSettings& settings) {
-  const Duration until = share_of(settings.budget, kRaceShare);
+struct RunLengths {
+  Duration least{};    // that says something
+  Duration of_race{};  // as long as there is time for
+};
+
+// The race, until its share of the budget is used up. The first round, and those that are longer
+// because runs said nothing, may use all of it but what the comparison needs at least.
+RunLengths run_race(Runner& runner, Race& race, RunLengths lengths,
+                    const SearchSettings& settings) {
   std::size_t next_halving = kFirstHalving;
+  bool is_longer = true;
   for (std::size_t round = 0; round < kMaxRaceRounds; ++round) {
-    if (round >= kLoneRounds && race.kept().size() == 1) return;
-    const Duration limit = round == 0 ? settings.budget - 3 * settings.least_run : until;
-    if (!runner.run_round(race, round, length, std::max(limit, until), false)) return;
+    if (round >= kLoneRounds && race.kept().size() == 1) break;
+    const Duration most = settings.budget - least_final(lengths.least);
+    const Duration until = is_longer ? most : std::min(most, share_of(settings.budget, kRaceShare));
+    if (!runner.run_round(race, round, lengths.of_race, until, false)) break;
+    const std::vector<std::size_t> silent = race.silent(round);
+    const Duration longer = times(lengths.of_race, 2);
+    is_longer = !silent.empty() && times(longer, race.kept().size()) <=
+                                       settings.budget - least_final(longer) - runner.elapsed();
+    if (is_longer) {
+      lengths = {.least = longer, .of_race = longer};
+    } else {
+      race.drop_unmeasured(silent);
+    }
+    if (race.entrants()[kDefault].fate == Fate::kUnmeasured) break;
     const std::size_t rounds = round + 1;
     race.drop(rounds, rounds == next_halving);
     if (rounds == next_halving) next_halving *= 2;
   }
+  return lengths;
 }
 
 Entry entry_of(const Race& race, std::size_t index, std::size_t winner,
@@ -170,126 +240,89 @@ Entry entry_of(const Race& race, std::size_t index, std::size_t winner,
           .is_default = entrant.candidate == by_default};
 }
 
-Comparison compare(const Race& race, std::size_t winner, std::size_t other) {
-  const std::vector<double> ratios = race.ratios(winner, other);
-  Comparison comparison{.rounds = ratios.size(), .won = 0, .ratio = {}, .chance = 1};
-  comparison.won = static_cast<std::size_t>(
-      std::count_if(ratios.begin(), ratios.end(), [](double ratio) { return ratio > 1; }));
-  comparison.ratio = median_interval(ratios, kConfidence);
-  comparison.chance = chance_of_heads(comparison.won, comparison.rounds);
-  return comparison;
+Entry unmeasured_entry(const Candidate& candidate, const Candidate& by_default) {
+  return {.candidate = candidate,
+          .runs = 0,
+          .measured = {},
+          .throughput = {},
+          .score = {},
+          .excess = 0,
+          .fate = Fate::kUnmeasured,
+          .rounds_run = 0,
+          .is_default = candidate == by_default};
 }
 
-// The best of the race, but the default if it is as good. A position in the race.
-std::size_t winner_of(const Race& race, const Candidate& by_default) {
-  const std::size_t best = *race.leader();
-  for (std::size_t index = 0; index < race.entrants().size(); ++index) {
-    const Race::Entrant& entrant = race.entrants()[index];
-    if (entrant.candidate != by_default || entrant.runs.empty()) continue;
-    if (race.is_better(index, best, kAsGood)) return index;
-  }
-  return best;
-}
-
-// Whether it is within the limits, by the runs of the race and of the final.
-bool is_within_limits(const Race::Entrant& in_race, const Race::Entrant& in_final) {
-  std::vector<double> excesses;
-  for (const Race::Run& run : in_race.runs) excesses.push_back(run.excess);
-  for (const Race::Run& run : in_final.runs) excesses.push_back(run.excess);
-  return !(median(std::move(excesses)) > 1);
-}
-
-std::size_t rounds_of(const Race& final_race) {
-  std::size_t rounds = final_race.entrants().front().runs.size();
-  for (const Race::Entrant& entrant : final_race.entrants()) {
-    rounds = std::min(rounds, entrant.runs.size());
-  }
-  return rounds;
-}
-
-// The race's entries, in this order, the winner's first.
-void take_race(SearchResult& result, const Race& race, const std::vector<std::size_t>& ranking,
-               const Candidate& by_default) {
-  for (const std::size_t index : ranking) {
-    result.entries.push_back(entry_of(race, index, ranking.front(), by_default));
-    if (result.entries.back().is_default) result.default_entry = result.entries.size() - 1;
-  }
-  result.not_run = race.entrants().size() - ranking.size();
-  if (result.entries.size() > 1) result.runner_up = 1;
-  result.winner_measured = result.winner().measured;
-  if (result.default_entry.has_value()) {
-    result.default_measured = result.entries[*result.default_entry].measured;
-  }
-}
-
-// What the final says, behind take_race(). Its entrants: the winner, the runner-up if there is one,
-// and the default if it is neither.
-void take_final(SearchResult& result, const Race& final_race) {
-  const std::vector<Race::Entrant>& entrants = final_race.entrants();
-  result.winner_measured = typical(entrants.front().runs);
-  if (entrants.size() > 1) result.over_runner_up = compare(final_race, 0, 1);
-  if (!result.default_entry.has_value()) return;
-  const Candidate& by_default = result.entries[*result.default_entry].candidate;
-  for (std::size_t at = 0; at < entrants.size(); ++at) {
-    if (entrants[at].candidate != by_default) continue;
-    result.default_measured = typical(entrants[at].runs);
-    if (at != 0) result.over_default = compare(final_race, 0, at);
-  }
-}
-
-// Measures the best of the race again, and fills in the result.
-void run_final(SearchResult& result, Runner& runner, const Race& race,
-               const SearchSettings& settings) {
+// The race's entries, the winner's first, and what the rounds at the end say.
+void take(SearchResult& result, const Race& race, const Final& final, const Candidate& by_default) {
+  const std::size_t winner = final.winner();
   std::vector<std::size_t> ranking = race.ranking();
-  const std::size_t winner = winner_of(race, settings.by_default);
   const auto place = std::find(ranking.begin(), ranking.end(), winner);
   std::rotate(ranking.begin(), place, place + 1);
-  take_race(result, race, ranking, settings.by_default);
-
-  std::vector<Candidate> finalists;
-  for (std::size_t at = 0; at < result.entries.size(); ++at) {
-    if (at < 2 || at == result.default_entry) finalists.push_back(result.entries[at].candidate);
+  for (const std::size_t index : ranking) {
+    if (index == kDefault) result.default_entry = result.entries.size();
+    result.entries.push_back(entry_of(race, index, winner, by_default));
   }
-  Race final_race(finalists, settings.objective);
+  result.winner_measured = final.measured(winner);
+  result.default_measured = final.measured(kDefault);
+  result.is_within_limits = final.is_within_limits(winner);
+  if (winner != kDefault) result.over_default = final.compare(winner, kDefault);
+  if (ranking.size() < 2) return;
+  result.runner_up = 1;
+  result.over_runner_up = final.compare(winner, ranking[1]);
+}
 
+// Measures the best of the race and the default again.
+void run_final(SearchResult& result, Runner& runner, Final& final, Duration least,
+               const SearchSettings& settings) {
   const Duration left = settings.budget - std::min(runner.elapsed(), settings.budget);
-  const auto hoped = static_cast<double>(finalists.size() * kFinalRoundsHoped);
-  result.final_run_length = std::clamp(share_of(left, 1 / hoped), settings.least_run,
-                                       std::max(settings.least_run, kLongestFinalRun));
-  for (std::size_t round = 0; finalists.size() > 1 && round < kMaxFinalRounds; ++round) {
-    if (!runner.run_round(final_race, round, result.final_run_length, settings.budget, true)) break;
+  const auto hoped = static_cast<double>(final.size() * kFinalRoundsHoped);
+  result.final_run_length =
+      std::clamp(share_of(left, 1 / hoped), least, std::max(least, kLongestFinalRun));
+  for (std::size_t round = 0; final.size() > 1 && round < kMaxFinalRounds; ++round) {
+    if (!runner.run_round(final.rounds(), round, result.final_run_length, settings.budget, true)) {
+      return;
+    }
   }
-
-  if (rounds_of(final_race) > 0) take_final(result, final_race);
-  result.is_within_limits =
-      is_within_limits(race.entrants()[winner], final_race.entrants().front());
 }
 
 }  // namespace
 
-Duration least_budget(std::size_t candidates, Duration least_run) {
-  constexpr std::size_t kFinalists = 3;
-  const auto runs = static_cast<Duration::rep>(candidates + kFinalists);
-  return least_run > kForever / runs ? kForever : least_run * runs;
+LeastBudget least_budget(const std::vector<Candidate>& candidates, const SearchSettings& settings) {
+  return budget_for(with_default(candidates, settings.by_default),
+                    least_run_of(settings.by_default, settings), 1, settings);
 }
 
 SearchResult search(const std::vector<Candidate>& candidates, const Measure& measure,
                     const SearchSettings& settings) {
-  std::vector<Candidate> all = candidates;
-  if (!all.empty() && std::find(all.begin(), all.end(), settings.by_default) == all.end()) {
-    all.push_back(settings.by_default);
+  check(candidates, settings);
+  const std::vector<Candidate> all = with_default(candidates, settings.by_default);
+  const Duration least = affordable_run(all, settings);
+  std::vector<Candidate> measurable;
+  std::vector<Candidate> unmeasured;
+  for (const Candidate& candidate : all) {
+    (least_run_of(candidate, settings) <= least ? measurable : unmeasured).push_back(candidate);
   }
-  check(settings, all.size());
 
   SearchResult result;
-  const auto hoped = static_cast<double>(all.size() * kRaceRoundsHoped);
-  result.run_length = std::clamp(share_of(settings.budget, kRaceShare / hoped), settings.least_run,
-                                 std::max(settings.least_run, kLongestRun));
   Runner runner(measure, settings);
-  Race race(all, settings.objective);
-  run_race(runner, race, result.run_length, settings);
-  result.not_run = all.size();
-  if (race.leader().has_value()) run_final(result, runner, race, settings);
+  Race race(measurable, settings.objective);
+  const auto hoped = static_cast<double>(measurable.size() * kRaceRoundsHoped);
+  const Duration of_race = std::clamp(share_of(settings.budget, kRaceShare / hoped), least,
+                                      std::max(least, kLongestRun));
+  const RunLengths lengths = run_race(runner, race, {.least = least, .of_race = of_race}, settings);
+  result.run_length = lengths.of_race;
+  if (!race.entrants()[kDefault].runs.empty()) {
+    Final final(race);
+    run_final(result, runner, final, lengths.least, settings);
+    take(result, race, final, settings.by_default);
+    for (const Race::Entrant& entrant : race.entrants()) {
+      if (entrant.has_run && entrant.runs.empty()) unmeasured.push_back(entrant.candidate);
+    }
+    for (const Candidate& candidate : unmeasured) {
+      result.entries.push_back(unmeasured_entry(candidate, settings.by_default));
+    }
+  }
+  result.not_run = all.size() - result.entries.size();
   result.runs = runner.runs();
   result.is_stopped = runner.is_stopped();
   result.elapsed = runner.elapsed();

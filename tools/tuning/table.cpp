@@ -31,17 +31,17 @@ std::string bar(double score) {
 
 Row row_of(const SearchResult& result, std::size_t index) {
   const Entry& entry = result.entries[index];
-  return {std::to_string(entry.candidate.partitions),
-          std::to_string(entry.candidate.max_size),
-          std::to_string(entry.candidate.capacity),
-          std::string(to_string(entry.candidate.wait)),
-          count_text(entry.measured.items_per_s) + "/s",
-          seconds_text(entry.measured.age.p99),
-          bytes_text(static_cast<double>(entry.measured.peak_bytes)),
-          std::to_string(entry.runs),
-          ratio_text(entry.score),
-          bar(entry.score.median),
-          note_text(result, index)};
+  Row row{std::to_string(entry.candidate.partitions), std::to_string(entry.candidate.max_size),
+          std::to_string(entry.candidate.capacity), std::string(to_string(entry.candidate.wait))};
+  const Row figures{count_text(entry.measured.items_per_s) + "/s",
+                    seconds_text(entry.measured.age.p99),
+                    bytes_text(static_cast<double>(entry.measured.peak_bytes)),
+                    std::to_string(entry.runs),
+                    ratio_text(entry.score),
+                    bar(entry.score.median)};
+  for (const std::string& figure : figures) row.push_back(entry.runs > 0 ? figure : "-");
+  row.push_back(note_text(result, index));
+  return row;
 }
 
 // Numbers to the right, words to the left.
@@ -79,6 +79,18 @@ std::string indented(const std::string& text) {
   return result;
 }
 
+// Where the defaults may have been kept only because there was little time to compare.
+std::string too_few_rounds_text(const SearchResult& result) {
+  const std::size_t rounds = result.over_runner_up.rounds;
+  const bool is_conclusive =
+      !result.is_winner_default() || !result.runner_up.has_value() || rounds >= Final::kLeastRounds;
+  if (is_conclusive || result.is_stopped) return {};
+  return "The budget is too small to say whether anything is better than the defaults: it left " +
+         std::to_string(rounds) + " rounds side by side, and " +
+         std::to_string(Final::kLeastRounds) +
+         " are needed. Give a larger one, or fewer candidates.";
+}
+
 // What is wrong with a candidate whose excess is above 1.
 std::string excess_text(const Entry& entry) {
   return entry.measured.flushed == 0 ? "nothing flushed" : "over the limits";
@@ -97,6 +109,8 @@ std::string note_text(const SearchResult& result, std::size_t entry) {
     note = "behind, round " + std::to_string(of.rounds_run);
   } else if (of.fate == Fate::kOverLimit) {
     note = excess_text(of) + ", round " + std::to_string(of.rounds_run);
+  } else if (of.fate == Fate::kUnmeasured) {
+    note = "not measurable in this budget";
   }
   if (of.is_default) note += note.empty() ? "default" : ", default";
   if (of.excess > 1 && of.fate != Fate::kOverLimit) {
@@ -118,7 +132,8 @@ std::string table_text(const SearchResult& result) {
 std::vector<std::string> warnings(const Findings& findings) {
   const SearchResult& result = findings.result;
   std::vector<std::string> warnings;
-  if (result.is_stopped) warnings.emplace_back("Stopped before its end: this is the best so far.");
+  if (result.is_stopped)
+    warnings.emplace_back("Stopped before its end: this is what was found so far.");
   const bool is_nearest = result.winner().excess > 1;  // else one that is within them would win
   if (is_nearest && result.winner().measured.flushed == 0) {
     warnings.emplace_back(
@@ -131,6 +146,16 @@ std::vector<std::string> warnings(const Findings& findings) {
     warnings.emplace_back(
         "The winner kept within the limits asked for in the race, but in most of all its runs it "
         "is over them: it is on their edge.");
+  }
+  if (const std::string few = too_few_rounds_text(result); !few.empty()) warnings.push_back(few);
+  const auto unmeasured =
+      std::count_if(result.entries.begin(), result.entries.end(),
+                    [](const Entry& entry) { return entry.fate == Fate::kUnmeasured; });
+  if (unmeasured > 0) {
+    warnings.push_back(
+        "Not measurable in this budget: " + std::to_string(unmeasured) +
+        " of the candidates. They flush too seldom for runs as short as it allows. A larger "
+        "budget, fewer candidates or a shorter flush_interval helps.");
   }
   if (result.not_run > 0) {
     warnings.push_back("There was no time for " + std::to_string(result.not_run) +
@@ -158,7 +183,7 @@ std::string findings_text(const Findings& findings) {
            : std::string()) +
       ", " + seconds_text(result.elapsed) + " in all\n";
   for (const std::string& warning : warnings(findings)) text += "\n" + warning + "\n";
-  text += "\nRecommended: " + candidate_text(result.winner().candidate) + "\n";
+  text += "\n" + title_text(result) + "\n";
   text += "  " + win_text(result) + "\n";
   if (const std::string other = runner_up_text(result); !other.empty()) text += "  " + other + "\n";
   text +=

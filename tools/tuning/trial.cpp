@@ -1,6 +1,8 @@
 #include "tools/tuning/trial.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <utility>
 
@@ -105,6 +107,27 @@ RunPlan plan_for(Workload workload, Options options, Duration duration) {
   workload.warm_up = std::min(workload.warm_up, duration / kParts);
   const Duration measured = duration - workload.warm_up;
   return {workload, std::move(options), measured};
+}
+
+std::function<Duration(const Candidate& candidate)> run_of_several_flushes(const Workload& workload,
+                                                                           const Options& base) {
+  constexpr double kFlushes = 3;
+  constexpr double kWarmUp = 1.25;
+  constexpr double kRounding = 1e-6;  // so that 750.0000000001 ms are 750
+  return [rate = workload.rate, batch = static_cast<double>(workload.batch),
+          largest_jitter = static_cast<double>(base.max_size_jitter),
+          interval = seconds_of(base.flush_interval) +
+                     seconds_of(base.flush_jitter)](const Candidate& candidate) {
+    if (rate <= 0) return Duration::zero();
+    const auto partitions = static_cast<double>(candidate.partitions);
+    const double filled =
+        (static_cast<double>(candidate.max_size) + largest_jitter) * partitions / rate;
+    const double next_item = batch * partitions / rate;
+    const double period = std::max(next_item, std::min(filled, interval + next_item));
+    const double seconds = period * kFlushes * kWarmUp;
+    return saturate(
+        std::chrono::duration<double, std::milli>(std::ceil(seconds * 1000 - kRounding)));
+  };
 }
 
 }  // namespace databuffer::tuning
