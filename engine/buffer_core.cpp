@@ -15,11 +15,6 @@
 namespace databuffer::detail {
 namespace {
 
-std::uint64_t next_id() noexcept {
-  static std::atomic<std::uint64_t> last_id{0};
-  return last_id.fetch_add(1, std::memory_order_relaxed) + 1;  // relaxed: only has to be unique
-}
-
 Options checked(Options options, const Parts& parts) {
   options.validate();
   if (options.on_drop && options.on_drop.item_type() != *parts.item_type) {
@@ -50,7 +45,7 @@ std::shared_ptr<Core> Core::start(Options options, Parts parts) {
 }
 
 BufferCore::BufferCore(Options options, Parts parts)
-    : Core(next_id(), options.weigh ? kWeighed : 0),
+    : Core(options.weigh ? kWeighed : 0),
       options_(std::move(options)),
       parts_(std::move(parts)),
       clock_(options_.clock != nullptr ? *options_.clock : steady_clock()),

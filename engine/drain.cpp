@@ -21,15 +21,16 @@ Drain::Drain(Lane& lane, const FlushRequests& requests, const Weigh* weigh)
 
 void Drain::add(Slot& slot) {
   Producer& producer = producers_.emplace_back(slot);
-  producer.next = first_.load(std::memory_order_relaxed);  // relaxed: its only writer, by the mutex
+  // relaxed: its only writer, by the mutex.
+  producer.older = newest_.load(std::memory_order_relaxed);
   // release: who finds the producer finds it whole.
-  first_.store(&producer, std::memory_order_release);
+  newest_.store(&producer, std::memory_order_release);
   slot_count_.store(producers_.size(), std::memory_order_relaxed);  // relaxed: a statistic
 }
 
 std::uint64_t Drain::inserted() const noexcept {
   std::uint64_t items = 0;
-  for (const Producer* producer = first(); producer != nullptr; producer = producer->next) {
+  for (const Producer* producer = newest(); producer != nullptr; producer = producer->older) {
     // acquire: pairs with [P3]: a counted item is in the queue. (seq_cst costs the same here, and
     // is what the handshakes ask for where there is no membarrier.)
     items += Slot::items_of(producer->slot->word.load(std::memory_order_seq_cst));
@@ -38,7 +39,7 @@ std::uint64_t Drain::inserted() const noexcept {
 }
 
 bool Drain::has_producer_inside() const noexcept {
-  for (const Producer* producer = first(); producer != nullptr; producer = producer->next) {
+  for (const Producer* producer = newest(); producer != nullptr; producer = producer->older) {
     // seq_cst: pairs with [P1]: close has set `attention` and passed a heavy fence before.
     if ((producer->slot->word.load(std::memory_order_seq_cst) & Slot::kInside) != 0) return true;
   }
@@ -116,7 +117,7 @@ void Drain::stage_all() {
   for (int pass = 0; pass < 2; ++pass) {
     if (cursor_ == nullptr && !begin_pass()) return;
     std::uint64_t left = 0;
-    for (const Producer* producer = cursor_; producer != nullptr; producer = producer->next) {
+    for (const Producer* producer = cursor_; producer != nullptr; producer = producer->newer) {
       left += producer->pass_end - producer->drained;
     }
     staged_->reserve(left);
@@ -146,24 +147,26 @@ void Drain::discard_staged() noexcept {
   if (cursor_ == nullptr) covered_ = pass_number_;
 }
 
-Drain::Producer* Drain::first() const noexcept {
-  return first_.load(std::memory_order_acquire);  // acquire: pairs with add()
+Drain::Producer* Drain::newest() const noexcept {
+  return newest_.load(std::memory_order_acquire);  // acquire: pairs with add()
 }
 
 bool Drain::begin_pass() noexcept {
   ++passes_;
   pass_number_ = requests_.asked();  // Before the counts: see FlushRequests.
-  cursor_ = first();
-  for (Producer* producer = cursor_; producer != nullptr; producer = producer->next) {
-    // acquire: pairs with [P3].
+  // From the newest to the oldest: see the top of drain.hpp.
+  for (Producer* producer = newest(); producer != nullptr; producer = producer->older) {
+    // acquire: pairs with [P3]; and the older slots are read after it.
     producer->pass_end = Slot::items_of(producer->slot->word.load(std::memory_order_acquire));
+    producer->newer = cursor_;
+    cursor_ = producer;
   }
   skip_finished();
   return cursor_ != nullptr;
 }
 
 void Drain::skip_finished() noexcept {
-  while (cursor_ != nullptr && cursor_->drained == cursor_->pass_end) cursor_ = cursor_->next;
+  while (cursor_ != nullptr && cursor_->drained == cursor_->pass_end) cursor_ = cursor_->newer;
 }
 
 }  // namespace databuffer::detail

@@ -20,6 +20,10 @@ namespace databuffer::detail {
 // gets its share of each pass; and a pass is finite however fast others insert. Items that dump()
 // copied wait in `staged_`, in front of all others.
 //
+// The order of a thread that goes on with a newer slot (see Seats): a pass reads the newest slot
+// first and the oldest last, and the oldest leaves first. So if it has an item of a newer slot it
+// also has all that the thread had put into older ones before, and those leave first.
+//
 // Everything but add() and inserted() needs the partition's turn.
 class Drain {
  public:
@@ -70,12 +74,13 @@ class Drain {
   struct Producer {
     explicit Producer(Slot& producer_slot) noexcept : slot(&producer_slot) {}
     Slot* const slot;            // fixed
-    Producer* next = nullptr;    // fixed once linked
+    Producer* older = nullptr;   // fixed once linked
+    Producer* newer = nullptr;   // under the turn: … of the pass; null: the newest
     std::uint64_t drained = 0;   // under the turn: items that left the queue
     std::uint64_t pass_end = 0;  // under the turn: … will have, when this pass ends
   };
 
-  [[nodiscard]] Producer* first() const noexcept;
+  [[nodiscard]] Producer* newest() const noexcept;
   std::size_t dequeue(std::size_t count, Cargo& to) noexcept;
   Taken take_weighed(std::size_t count, std::size_t max_weight, Cargo& to) noexcept;
   [[nodiscard]] std::size_t weight_of(void* item) const noexcept;
@@ -86,7 +91,7 @@ class Drain {
   const FlushRequests& requests_;
   const Weigh* const weigh_;
   std::deque<Producer> producers_;          // owned; grown under the seat mutex, never shrinks
-  std::atomic<Producer*> first_{nullptr};   // written under the seat mutex; read by all
+  std::atomic<Producer*> newest_{nullptr};  // written under the seat mutex; read by all
   std::atomic<std::size_t> slot_count_{0};  // likewise
 
   // Under the turn.

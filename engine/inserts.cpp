@@ -9,6 +9,7 @@
 
 #include "engine/buffer_core.hpp"
 #include "engine/insert_call.hpp"
+#include "engine/thread_seats.hpp"
 
 namespace databuffer::detail {
 namespace {
@@ -32,21 +33,6 @@ std::string describe(const std::exception_ptr& exception) noexcept {
     return {};  // what() is null, or there is no memory for the text.
   }
 }
-
-/// A seat for this one call: of a thread that has none, or whose own is in use further up its
-/// stack.
-class BorrowedSeat {
- public:
-  explicit BorrowedSeat(Seats& seats) : seats_(seats), seat_(seats.borrow()) {}
-  ~BorrowedSeat() { seats_.give_back(seat_); }
-  BorrowedSeat(const BorrowedSeat&) = delete;
-  BorrowedSeat& operator=(const BorrowedSeat&) = delete;
-  [[nodiscard]] Seat& seat() noexcept { return seat_; }
-
- private:
-  Seats& seats_;
-  Seat& seat_;
-};
 
 }  // namespace
 

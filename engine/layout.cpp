@@ -40,7 +40,7 @@ static_assert(kHasLinesOfItsOwn<Doorbell>);
 static_assert(kHasLinesOfItsOwn<Gate>);
 static_assert(kHasLinesOfItsOwn<WeightGate>);
 static_assert(kHasLinesOfItsOwn<Router>);
-static_assert(kHasLinesOfItsOwn<Core>);  // read-mostly: id and attention
+static_assert(kHasLinesOfItsOwn<Core>);  // read-mostly: attention
 
 struct Layout {
   // watch_ is read by every insert, missing_ is written by those that are watched, armings_ by the

@@ -13,18 +13,22 @@
 
 namespace databuffer::detail {
 
-class BufferCore;
 struct Partition;
 
 /// A buffer's seats. A thread takes one at its first insert and gives it back when it ends; the
 /// next thread adopts it, slots, items and half-finished run of tickets included. So their number
 /// is the most threads that inserted at the same time, however many came and went.
+///
+/// A thread that still inserts after that (or that cannot have a seat of its own) borrows one for
+/// each call, never an older one than it had before: items in older seats leave first (Drain), so
+/// its items keep their order. Free seats are adopted from the oldest on, so that newer ones are
+/// left for such threads.
 class Seats {
  public:
   explicit Seats(std::vector<std::unique_ptr<Partition>>& partitions) : partitions_(partitions) {}
 
-  /// A free seat, or a new one. Throws std::bad_alloc.
-  [[nodiscard]] Seat& borrow();
+  /// The oldest free seat whose number is at least `least`, or a new one. Throws std::bad_alloc.
+  [[nodiscard]] Seat& borrow(std::uint64_t least = 0);
 
   /// Calls `work` while no seat is built.
   void exclude_new(const std::function<void()>& work) {
@@ -42,11 +46,7 @@ class Seats {
   std::mutex mutex_;
   std::deque<Seat> seats_;                         // guarded by the mutex; never shrinks
   std::deque<std::vector<Slot*>> slots_of_seats_;  // likewise; the slots belong to the lanes
-  std::vector<Seat*> free_;                        // likewise
+  std::vector<Seat*> free_;                        // likewise; by number
 };
-
-/// This thread's seat in the buffer: found, or taken until the thread ends. Null if there is no
-/// memory, or so late in the thread's life that nobody could give it back; then borrow one.
-[[nodiscard]] Seat* seat_of_this_thread(BufferCore& buffer) noexcept;
 
 }  // namespace databuffer::detail

@@ -15,7 +15,7 @@
 namespace databuffer {
 
 /// A bad option, or a bad combination. what() names the field, its value and the limit.
-class OptionsError : public std::invalid_argument {
+class [[gnu::visibility("default")]] OptionsError : public std::invalid_argument {
  public:
   OptionsError(std::string field, const std::string& value, const std::string& limit)
       : std::invalid_argument(field + " = " + value + ": " + limit), field_(std::move(field)) {}

@@ -38,7 +38,7 @@ struct InsertBatchResult {
 
 /// dump() or take() was called on a thread that is moving items of that very partition: from an
 /// item's own constructor or destructor, where it would wait for itself.
-class ReentrantCall : public std::logic_error {
+class [[gnu::visibility("default")]] ReentrantCall : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };

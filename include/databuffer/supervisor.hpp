@@ -12,7 +12,7 @@
 namespace databuffer {
 
 /// A buffer of a group did not start. what() names the group, the buffer and the cause.
-class StartError : public std::runtime_error {
+class [[gnu::visibility("default")]] StartError : public std::runtime_error {
  public:
   StartError(std::string buffer, const std::string& what)
       : std::runtime_error(what), buffer_(std::move(buffer)) {}

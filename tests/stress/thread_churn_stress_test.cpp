@@ -4,6 +4,7 @@
 // than they remember; buffers that are destroyed under threads that have used them.
 
 #include <doctest/doctest.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <chrono>
@@ -18,6 +19,7 @@
 #include "stress/threads.hpp"
 #include "stress/witness.hpp"
 #include "support/print.hpp"
+#include "support/sanitizers.hpp"
 
 namespace {
 
@@ -34,14 +36,58 @@ using databuffer::stress::Random;
 using databuffer::stress::scaled;
 using databuffer::stress::Witness;
 
-/// Inserts when its thread ends: before or after the buffer has taken the thread's slots back.
-struct Epilogue {
+/// A thread's items, in order. Any part of its end may insert the next one.
+struct Sequence {
   Buffer<Item>* buffer = nullptr;
-  Item item;
-  std::atomic<std::uint64_t>* accepted = nullptr;
-  ~Epilogue() {
-    if (buffer != nullptr && buffer->insert(item) == InsertStatus::kAccepted) ++*accepted;
+  Witness* witness = nullptr;
+  Item next;
+
+  void insert_next() {
+    const Item item{next.producer, next.sequence++};
+    if (buffer->insert(item, databuffer::kForever) == InsertStatus::kAccepted) witness->took(item);
   }
+};
+
+/// Inserts when its thread ends: before or after the thread's other objects go.
+struct Epilogue {
+  Sequence* sequence = nullptr;
+  ~Epilogue() {
+    if (sequence != nullptr) sequence->insert_next();
+  }
+};
+
+// Rounds of the destructors of a thread's keys. In the last one a thread is gone for the thread
+// sanitizer, which then cannot follow it.
+constexpr int kKeyRounds =
+    PTHREAD_DESTRUCTOR_ITERATIONS - (databuffer::support::kHasThreadSanitizer ? 1 : 0);
+
+/// A thread-specific key whose destructor inserts, in every round.
+class InsertingKey {
+ public:
+  InsertingKey() { REQUIRE(pthread_key_create(&key_, &at_end) == 0); }
+  ~InsertingKey() { pthread_key_delete(key_); }
+  InsertingKey(const InsertingKey&) = delete;
+  InsertingKey& operator=(const InsertingKey&) = delete;
+
+  struct Rounds {
+    Sequence* sequence;
+    pthread_key_t key;
+    int round = 0;
+  };
+  /// For this thread; `rounds` outlives it.
+  void set(Rounds& rounds) {
+    rounds.key = key_;
+    pthread_setspecific(key_, &rounds);
+  }
+
+ private:
+  static void at_end(void* data) {
+    Rounds& rounds = *static_cast<Rounds*>(data);
+    rounds.sequence->insert_next();
+    if (++rounds.round < kKeyRounds) pthread_setspecific(rounds.key, data);
+  }
+
+  pthread_key_t key_{};
 };
 
 }  // namespace
@@ -74,29 +120,74 @@ TEST_SUITE("thread churn") {
     for (const PartitionInfo& info : buffer.info()) CHECK(info.producer_slots <= kAtOnce);
   }
 
-  TEST_CASE("a thread may insert to its very end") {
+  TEST_CASE("a thread that inserts from its objects' destructors keeps its order, and one seat") {
     const std::uint32_t threads = scaled(2'000);
-    std::atomic<std::uint64_t> accepted{0};
-    std::atomic<std::uint64_t> handled{0};
+    Witness witness(threads, 2, 3);
     Buffer<Item> buffer({.name = "epilogue", .partitions = 2, .max_size = 10},
-                        [&](std::span<Item> items) { handled += items.size(); });
+                        [&](std::span<Item> items, const FlushContext& context) {
+                          witness.saw(context.partition_index, items);
+                          witness.ended(items);
+                        });
     for (std::uint32_t index = 0; index < threads; ++index) {
+      Sequence sequence{&buffer, &witness, {index, 0}};
       std::thread([&] {
-        // One is constructed before the thread's first insert, and destroyed after the slots are
-        // given back; the other the other way round.
+        // One is constructed before the thread's first insert, the other after it.
         thread_local Epilogue last;
-        last.buffer = &buffer;
-        last.accepted = &accepted;
-        if (buffer.insert(Item{}) == InsertStatus::kAccepted) ++accepted;
+        last.sequence = &sequence;
+        sequence.insert_next();
         thread_local Epilogue second_last;
-        second_last.buffer = &buffer;
-        second_last.accepted = &accepted;
+        second_last.sequence = &sequence;
       }).join();
     }
     CHECK(buffer.close(databuffer::kForever).status == CallStatus::kDone);
-    CHECK(accepted == 3 * threads);
-    CHECK(handled == accepted);
-    CHECK(buffer.info()[0].producer_slots <= 2);
+    CHECK(witness.verdict() == "");
+    CHECK(witness.taken_items() == 3 * threads);
+    CHECK(buffer.info()[0].producer_slots == 1);
+  }
+
+  TEST_CASE("a thread that inserts from its keys' destructors, to the last, keeps its order") {
+    // Both sides of the library's own key, whose destructor gives the seat back: one key is older,
+    // the other newer. And other threads, who take the seats that are given back.
+    constexpr std::size_t kAtOnce = 4;
+    constexpr std::uint32_t kKeyItems = 2 * kKeyRounds;
+    const std::uint32_t threads = scaled(5'000);
+    InsertingKey before;
+    std::thread([] {  // The library's key is made now, if it has not been before.
+      Buffer<int> any({.name = "any"}, [](std::span<int>) {});
+      any.insert(1);
+    })
+        .join();
+    InsertingKey after;
+    for (const bool inserts_earlier : {true, false}) {
+      CAPTURE(inserts_earlier);
+      const std::uint32_t items = kKeyItems + (inserts_earlier ? 2 : 0);
+      Witness witness(kAtOnce * threads, 1, items);
+      Buffer<Item> buffer({.name = "keys", .max_size = 10}, [&](std::span<Item> batch) {
+        witness.saw(0, batch);
+        witness.ended(batch);
+      });
+      Crew lanes;
+      lanes.add(kAtOnce, [&](std::size_t lane) {
+        for (std::uint32_t index = 0; index < threads; ++index) {
+          const auto producer = static_cast<std::uint32_t>(lane * threads + index);
+          Sequence sequence{&buffer, &witness, {producer, 0}};
+          InsertingKey::Rounds early{&sequence, {}};
+          InsertingKey::Rounds late{&sequence, {}};
+          std::thread([&] {
+            before.set(early);
+            after.set(late);
+            if (!inserts_earlier) return;
+            sequence.insert_next();
+            sequence.insert_next();
+          }).join();
+        }
+      });
+      lanes.join();
+      CHECK(buffer.close(databuffer::kForever).status == CallStatus::kDone);
+      CHECK(witness.verdict() == "");
+      CHECK(witness.taken_items() == std::uint64_t{kAtOnce} * threads * items);
+      CHECK(buffer.info()[0].producer_slots <= 3 * kAtOnce);
+    }
   }
 
   TEST_CASE("a thread uses more buffers than it remembers") {

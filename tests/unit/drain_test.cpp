@@ -111,6 +111,16 @@ TEST_SUITE("drain") {
     CHECK(pipe.drain.take(1000, 0, small).items == std::min<std::size_t>(room, 13));
   }
 
+  TEST_CASE("of one pass the items of older slots leave first") {
+    // So a thread may go on with a newer slot, and its items keep their order.
+    Pipe pipe(2);
+    pipe.insert(1, {3, 4});
+    pipe.insert(0, {1, 2});
+    pipe.add_producer();
+    pipe.insert(2, {5, 6});
+    CHECK(pipe.take(10) == std::vector{1, 2, 3, 4, 5, 6});
+  }
+
   TEST_CASE("every producer's items of a pass leave before anybody's later ones") {
     Pipe pipe(3);
     pipe.insert(0, {1, 2, 3});

@@ -80,6 +80,20 @@ TEST_SUITE("seats") {
     for (const auto& partition : hall.partitions) CHECK(partition->drain.slot_count() == 2);
   }
 
+  TEST_CASE("free seats are adopted from the oldest on, and none that is older than asked for") {
+    Hall hall(1);
+    std::vector<Seat*> seats;
+    for (int thread = 0; thread < 4; ++thread) seats.push_back(&hall.seats.borrow());
+    for (const std::size_t index : {2U, 0U, 3U}) hall.seats.give_back(*seats[index]);
+    CHECK(&hall.seats.borrow() == seats[0]);
+    hall.seats.give_back(*seats[0]);
+    CHECK(&hall.seats.borrow(seats[1]->number) == seats[2]);
+    CHECK(&hall.seats.borrow(seats[3]->number) == seats[3]);
+    Seat& built = hall.seats.borrow(seats[1]->number);
+    CHECK(built.number > seats[3]->number);
+    CHECK(&hall.seats.borrow() == seats[0]);
+  }
+
   TEST_CASE("an adopted seat goes on where it was left, and the items of its thread are there") {
     Hall hall(2);
     Seat& first = hall.seats.borrow();

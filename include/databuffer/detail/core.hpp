@@ -102,16 +102,16 @@ class Core {
   /// threw; then nothing is left running.
   static std::shared_ptr<Core> start(Options options, Parts parts);
 
-  Core(std::uint64_t buffer_id, std::uint32_t first_attention) noexcept
-      : id(buffer_id), attention(first_attention) {}
+  explicit Core(std::uint32_t first_attention) noexcept : attention(first_attention) {}
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
   virtual ~Core() = default;
 
-  /// This thread's seat, if it has used the buffer lately; else null.
+  /// This thread's seat, if it has one; else null. Null also where this code belongs to another
+  /// copy of the library than the buffer: insert() below is the buffer's own, and knows the seat.
   [[nodiscard]] Seat* find_seat() const noexcept {
-    const SeatCache::Entry& last = seat_cache.last;
-    if (last.buffer_id != id) [[unlikely]]
+    const SeatCache& last = seat_cache;
+    if (last.core != this) [[unlikely]]
       return recall_seat();
     if (last.seat == nullptr) __builtin_unreachable();  // It spares the caller the look.
     return last.seat;
@@ -169,10 +169,10 @@ class Core {
   virtual TimePoint do_work(TimePoint now) = 0;
   [[nodiscard]] virtual TimePoint next_deadline() const noexcept = 0;
 
-  // Read by every insert, written almost never: on lines of their own.
-  alignas(kDestructiveBytes) const std::uint64_t id;
-  std::atomic<std::uint32_t> attention;  // written by close, fork, telemetry; read by producers
-  char separation_[kDestructiveBytes - sizeof(std::uint64_t) - sizeof(std::uint32_t)]{};
+  // Read by every insert, written almost never: on a line of its own.
+  // Written by close, fork, telemetry; read by producers.
+  alignas(kDestructiveBytes) std::atomic<std::uint32_t> attention;
+  char separation_[kDestructiveBytes - sizeof(std::uint32_t)]{};
 
  private:
   [[nodiscard]] Seat* recall_seat() const noexcept;

@@ -42,6 +42,7 @@ struct alignas(kDestructiveBytes) Seat {
   std::uint64_t turn_items = 1;       // of each turn of this round
   std::uint64_t next_turn_items = 1;  // of the next, by the slots of this one so far
   Slot** slots = nullptr;             // fixed: by partition index
+  std::uint64_t number = 0;           // fixed: a seat that was built later has a higher one
 };
 
 }  // namespace databuffer::detail
