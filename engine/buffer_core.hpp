@@ -78,9 +78,10 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   void drop(Partition& partition, void* items, std::size_t count, DropInfo info) noexcept;
 
   /// Whether anybody is to be told of any of these events: somebody listens, and this thread is not
-  /// in a hook of this buffer already. Else a hook on inserts that inserts would never end.
+  /// in a hook already, of whichever buffer. Else a hook on inserts that inserts would never end,
+  /// and one that inserts into k buffers would be called for each order in which they can follow.
   [[nodiscard]] bool listens(EventSet events) const noexcept {
-    return has_hooks(events) && !RoleFrame::has(*this, RoleFrame::Role::kHook);
+    return has_hooks(events) && !RoleFrame::is_in_hook();
   }
   /// Adds the buffer's name and the system time, and calls the hooks.
   void emit(TelemetryEvent& event) noexcept;

@@ -28,6 +28,13 @@ bool RoleFrame::has(const Core& core, Role role) noexcept {
   return false;
 }
 
+bool RoleFrame::is_in_hook() noexcept {
+  for (const RoleFrame* frame = innermost; frame != nullptr; frame = frame->outer_) {
+    if (frame->role_ == Role::kHook) return true;
+  }
+  return false;
+}
+
 bool RoleFrame::holds_a_turn_of(const Core& core) noexcept {
   for (const RoleFrame* frame = innermost; frame != nullptr; frame = frame->outer_) {
     if (frame->core_ == &core && frame->turn_ != nullptr) return true;

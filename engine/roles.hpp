@@ -28,6 +28,8 @@ class RoleFrame {
   /// Whether this thread is inside a handler, a drop, or a removal of that buffer.
   [[nodiscard]] static bool works_for(const Core& core) noexcept;
   [[nodiscard]] static bool has(const Core& core, Role role) noexcept;
+  /// Whether this thread is inside a hook, of any buffer.
+  [[nodiscard]] static bool is_in_hook() noexcept;
   [[nodiscard]] static bool holds(const Turn& turn) noexcept;
   [[nodiscard]] static bool holds_a_turn_of(const Core& core) noexcept;
 

@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cstddef>
+#include <deque>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -131,6 +133,23 @@ TEST_SUITE("telemetry hooks") {
     buffer->insert(2);
     CHECK(calls == 2);
     CHECK(buffer->dump() == std::vector{1, 1000, 2, 1000});
+  }
+
+  TEST_CASE("a hook of the process that inserts into many buffers costs as many inserts") {
+    constexpr std::size_t kBuffers = 8;
+    std::deque<ManualBuffer<int>> buffers;
+    for (std::size_t index = 0; index < kBuffers; ++index)
+      buffers.emplace_back(Options{.max_size = 1000});
+    int calls = 0;
+    REQUIRE(telemetry().attach("copy", EventSet::all(), [&](const TelemetryEvent&) {
+      ++calls;
+      for (auto& buffer : buffers) buffer->insert(calls);
+    }));
+    buffers[0]->insert(0);
+    CHECK(telemetry().detach("copy"));
+    CHECK(calls == 2);  // the beginning and the end of the one insert
+    CHECK(buffers[0]->size() == 3);
+    for (std::size_t index = 1; index < kBuffers; ++index) CHECK(buffers[index]->size() == 2);
   }
 
   TEST_CASE("inside a hook of an insert every other call works, too") {
