@@ -5,6 +5,8 @@
 #include <ratio>
 #include <type_traits>
 
+#include "databuffer/detail/requirements.hpp"
+
 namespace databuffer {
 
 /// Every length of time in this library.
@@ -16,12 +18,14 @@ using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 /// "Without limit", for every timeout and interval.
 inline constexpr Duration kForever = Duration::max();
 
-/// Any chrono duration as a Duration, clamped instead of overflowing: `hours::max()` is kForever.
+/// Any chrono duration as a Duration, clamped instead of overflowing: `hours::max()` and infinity
+/// are kForever. What is not a number is zero: no wait.
 template <class Rep, class Period>
 [[nodiscard]] constexpr Duration saturate(std::chrono::duration<Rep, Period> wanted) noexcept {
   using Wide = std::chrono::duration<long double, std::nano>;
   if (Wide(wanted) >= Wide(Duration::max())) return Duration::max();
   if (Wide(wanted) <= Wide(Duration::min())) return Duration::min();
+  if (!(Wide(wanted) >= Wide::zero() || Wide(wanted) <= Wide::zero())) return Duration::zero();
   // Otherwise the cast would multiply first, by what may not fit, or in what is less precise.
   using Factor = std::ratio_divide<Period, Duration::period>;
   if constexpr (std::is_integral_v<Rep> && (Factor::num == 1 || Factor::den == 1)) {

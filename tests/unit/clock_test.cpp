@@ -40,6 +40,27 @@ TEST_SUITE("clock") {
     CHECK(saturate(std::chrono::duration<std::uint64_t, std::nano>::max()) == kForever);
   }
 
+  TEST_CASE("a duration that is not a number is zero, and an infinite one is for ever") {
+    const auto check = [](auto representation) {
+      using Rep = decltype(representation);
+      using Limits = std::numeric_limits<Rep>;
+      for (const Rep nan : {Limits::quiet_NaN(), -Limits::quiet_NaN()}) {
+        CHECK(saturate(std::chrono::duration<Rep>(nan)) == Duration::zero());
+        CHECK(saturate(std::chrono::duration<Rep, std::nano>(nan)) == Duration::zero());
+        CHECK(saturate(std::chrono::duration<Rep, std::ratio<86400>>(nan)) == Duration::zero());
+      }
+      CHECK(saturate(std::chrono::duration<Rep>(Limits::infinity())) == kForever);
+      CHECK(saturate(std::chrono::duration<Rep>(-Limits::infinity())) == Duration::min());
+    };
+    check(float{});
+    check(double{});
+    check(static_cast<long double>(0));
+    static_assert(saturate(std::chrono::duration<double>(
+                      std::numeric_limits<double>::quiet_NaN())) == Duration::zero());
+    static_assert(saturate(std::chrono::duration<float>(std::numeric_limits<float>::infinity())) ==
+                  kForever);
+  }
+
   TEST_CASE("a unit finer than ours is rounded towards zero") {
     using Picoseconds = std::chrono::duration<std::int64_t, std::pico>;
     CHECK(saturate(Picoseconds(1999)) == 1ns);
