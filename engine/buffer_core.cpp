@@ -1,11 +1,16 @@
 #include "engine/buffer_core.hpp"
 #include "engine/times.hpp"
 
+#include <cxxabi.h>
 #include <sys/prctl.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <memory>
 #include <random>
+#include <string>
+#include <typeinfo>
 #include <utility>
 
 #include "databuffer/detail/fence.hpp"
@@ -15,18 +20,24 @@
 namespace databuffer::detail {
 namespace {
 
+std::string name_of(const std::type_info& type) {
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
+  return status == 0 ? name.get() : type.name();
+}
+
+template <class Callable>
+void check_item_type(const char* field, const Callable& callable, const std::type_info& item_type) {
+  if (!callable || callable.item_type() == item_type) return;
+  throw OptionsError(field, "a callable for items of type " + name_of(callable.item_type()),
+                     "must take the buffer's items, of type " + name_of(item_type));
+}
+
 Options checked(Options options, const Parts& parts) {
   options.validate();
-  if (options.on_drop && options.on_drop.item_type() != *parts.item_type) {
-    throw OptionsError(
-        "on_drop", options.on_drop.item_type().name(),
-        std::string("must take the buffer's items, of type ") + parts.item_type->name());
-  }
-  if (options.weigh && options.weigh.item_type() != *parts.item_type) {
-    throw OptionsError(
-        "weigh", options.weigh.item_type().name(),
-        std::string("must take the buffer's items, of type ") + parts.item_type->name());
-  }
+  check_item_type("on_drop", options.on_drop, *parts.item_type);
+  check_item_type("weigh", options.weigh, *parts.item_type);
   return options;
 }
 

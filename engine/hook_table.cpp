@@ -1,6 +1,7 @@
 #include "engine/hook_table.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "engine/live_buffers.hpp"
@@ -9,6 +10,7 @@ namespace databuffer {
 namespace detail {
 
 bool HookTable::attach(std::string id, EventSet events, TelemetryHook hook) {
+  if (!hook) throw std::invalid_argument("databuffer: the telemetry hook '" + id + "' is null");
   if (is_inert_.load(std::memory_order_relaxed)) return false;  // relaxed: set before other threads
   auto entry = std::make_shared<const Entry>(Entry{std::move(id), events, std::move(hook)});
   {

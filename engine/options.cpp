@@ -36,7 +36,14 @@ void check_enum(const char* field, Enum value, Enum last) {
                      "must be 0 to " + std::to_string(static_cast<unsigned>(last)));
 }
 
+template <class Callable>
+void check_callable(const char* field, const Callable& callable) {
+  if (!callable.has_null()) return;
+  throw OptionsError(field, "null", "must be callable; nothing, or nullptr itself, means none");
+}
+
 void check_weights(const Options& options) {
+  check_callable("weigh", options.weigh);
   const bool has_limit = options.max_bytes != 0 || options.capacity_bytes != 0;
   if (has_limit && !options.weigh) {
     throw OptionsError("weigh", "none", "must be set where max_bytes or capacity_bytes is");
@@ -102,6 +109,7 @@ void Options::validate() const {
     throw OptionsError("on_overdue", "replace", "needs threading = kOwn: nobody watches otherwise");
   }
   check_enum("overflow", overflow, Overflow::kDropOldest);
+  check_callable("on_drop", on_drop);
   check_enum("wait_strategy", wait_strategy, WaitStrategy::kPark);
   check_enum("threading", threading, Threading::kManual);
 }

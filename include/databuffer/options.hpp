@@ -14,13 +14,14 @@
 
 namespace databuffer {
 
-/// A bad option, or a bad combination. what() names the field, its value and the limit.
+/// A bad option, a bad combination, or a null callable where one is needed. what() names the field,
+/// its value and the limit.
 class [[gnu::visibility("default")]] OptionsError : public std::invalid_argument {
  public:
   OptionsError(std::string field, const std::string& value, const std::string& limit)
       : std::invalid_argument(field + " = " + value + ": " + limit), field_(std::move(field)) {}
 
-  /// The name of the option at fault.
+  /// The name of the option at fault; "handler" or "factory" for a null one.
   [[nodiscard]] const std::string& field() const noexcept { return field_; }
 
  private:
@@ -128,8 +129,8 @@ struct Options {
   std::size_t capacity_bytes = 0;
 
   /// An item's weight, always the same for the same item: `[](const Event& event) { return … }`.
-  /// Needed exactly when a limit by weight is set. Called for each item at insert, where an
-  /// exception refuses the item, and again when batches are cut.
+  /// Needed exactly when a limit by weight is set; its type is checked as that of on_drop. Called
+  /// for each item at insert, where an exception refuses the item, and again when batches are cut.
   detail::Weigh weigh{};
 
   /// What is done about a batch whose handler asks for a retry.
@@ -155,8 +156,11 @@ struct Options {
   Duration close_timeout = std::chrono::seconds{60};
 
   /// Receives every item the buffer gives up on, with the reason; runs on the thread that gives up.
-  /// Write it with the item's type: `[](std::span<Event> items, const DropInfo& info) { … }`.
-  /// An exception it throws is swallowed and counted in Telemetry::hook_failures().
+  /// Write it with the item's type: `[](std::span<Event> items, const DropInfo& info) { … }`; no
+  /// auto, no overloads: the compiler checks that. Options know no item type: only the buffer's
+  /// constructor sees an on_drop for items of another type, and refuses it, as it refuses a null
+  /// one (a null pointer, an empty std::function). nullptr itself means none. An exception it
+  /// throws is swallowed and counted in Telemetry::hook_failures().
   detail::OnDrop on_drop{};
 
   /// How consumer threads wait.

@@ -96,6 +96,7 @@ class Telemetry {
   explicit Telemetry(std::shared_ptr<detail::HookTable> hooks) noexcept;
 
   /// Calls `hook` for `events` from now on. Returns false, and changes nothing, if `id` is taken.
+  /// Throws      std::invalid_argument if `hook` is null; std::bad_alloc.
   bool attach(std::string id, EventSet events, TelemetryHook hook);
 
   /// Returns whether `id` was attached.

@@ -1,5 +1,5 @@
 // Misuse: a per_partition factory that cannot be told its partition.
-// Message: invocable
+// Message: a per_partition factory is callable with the partition's index, a std::size_t
 #include <span>
 
 #include "databuffer/databuffer.hpp"

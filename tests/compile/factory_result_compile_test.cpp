@@ -1,5 +1,5 @@
 // Misuse: a per_partition factory that returns something that is no handler.
-// Message: the factory returns a flush handler for items of T
+// Message: a per_partition factory returns a flush handler for items of T
 #include <span>
 
 #include "databuffer/databuffer.hpp"

@@ -1,5 +1,5 @@
 // Misuse: a handler that does not take a batch.
-// Message: FlushHandler
+// Message: a flush handler for items of T is callable with std::span<T> or databuffer::Batch<T>&
 #include <span>
 #include <vector>
 

@@ -1,5 +1,5 @@
 // Misuse: an on_drop for items of any type; it must name the one it is for.
-// Message: DropItem
+// Message: on_drop takes the items and why they were dropped.*no auto
 #include <span>
 
 #include "databuffer/databuffer.hpp"

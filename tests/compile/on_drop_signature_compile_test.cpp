@@ -1,5 +1,5 @@
 // Misuse: an on_drop that does not take the items and a DropInfo.
-// Message: DropItem
+// Message: on_drop takes the items and why they were dropped
 #include <span>
 
 #include "databuffer/databuffer.hpp"

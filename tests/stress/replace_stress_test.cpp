@@ -6,9 +6,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <latch>
 #include <mutex>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <vector>
 
@@ -124,6 +126,23 @@ TEST_SUITE("replace") {
     auto buffer = Buffer<int>::per_partition(replacing(3), [&](std::size_t) {
       if (made.fetch_add(1) > 0) throw std::runtime_error("no more connections");
       return [&](std::span<int>) { release.wait(); };
+    });
+    REQUIRE(buffer.insert(0) == InsertStatus::kAccepted);
+    CHECK(eventually([&] { return buffer.telemetry().hook_failures() == 1; }));
+    CHECK(eventually([&] { return buffer.info()[0].abandoned == 0; }));
+    release.count_down();
+    REQUIRE(buffer.insert(1) == InsertStatus::kAccepted);
+    CHECK(buffer.sync_flush(databuffer::stress::kHangLimit)[0].status == CallStatus::kDone);
+    CHECK(buffer.ledger().flushed == 2);
+  }
+
+  TEST_CASE("a factory that returns a null handler is one that fails") {
+    std::latch release(1);
+    std::atomic<int> made{0};
+    auto buffer = Buffer<int>::per_partition(replacing(3), [&](std::size_t) {
+      std::function<void(std::span<int>)> handler;
+      if (made.fetch_add(1) == 0) handler = [&](std::span<int>) { release.wait(); };
+      return handler;
     });
     REQUIRE(buffer.insert(0) == InsertStatus::kAccepted);
     CHECK(eventually([&] { return buffer.telemetry().hook_failures() == 1; }));

@@ -59,6 +59,28 @@ TEST_SUITE("telemetry hooks") {
     CHECK(telemetry.attach("id", Event::kDrop, &ignore));
   }
 
+  TEST_CASE("a null hook is refused, and leaves its id free") {
+    ManualBuffer<int> buffer;
+    Telemetry telemetry = buffer->telemetry();
+    CHECK_THROWS_WITH_AS(telemetry.attach("id", Event::kDrop, TelemetryHook()),
+                         "databuffer: the telemetry hook 'id' is null", std::invalid_argument);
+    CHECK_THROWS_AS(telemetry.attach("id", Event::kDrop, nullptr), std::invalid_argument);
+    void (*const pointer)(const TelemetryEvent&) = nullptr;
+    CHECK_THROWS_AS(databuffer::telemetry().attach("id", Event::kDrop, pointer),
+                    std::invalid_argument);
+    CHECK_FALSE(databuffer::telemetry().detach("id"));
+    CHECK(telemetry.attach("id", Event::kDrop, &ignore));
+  }
+
+  TEST_CASE("a hook may be noexcept and take its event by value") {
+    int calls = 0;
+    ManualBuffer<int> buffer({.max_size = 1});
+    buffer->telemetry().attach("id", Event::kFlushStop, [&](TelemetryEvent) noexcept { ++calls; });
+    static_cast<void>(buffer->insert(1));
+    buffer.work_all();
+    CHECK(calls == 1);
+  }
+
   TEST_CASE("several hooks are called in the order in which they were attached") {
     std::string order;
     ManualBuffer<int> buffer({.max_size = 1});

@@ -5,11 +5,14 @@
 #include <memory>
 #include <span>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 
 #include "databuffer/batch.hpp"
+#include "databuffer/detail/callables.hpp"
 #include "databuffer/detail/cargo.hpp"
 #include "databuffer/detail/core.hpp"
+#include "databuffer/options.hpp"
 #include "databuffer/result.hpp"
 
 namespace databuffer::detail {
@@ -98,35 +101,64 @@ class SharedHandler final : public Handler {
   std::shared_ptr<F> function_;
 };
 
+/// Refuses what holds no function, by name, before anything is called.
+template <class F>
+void check_callable(const F& callable, const char* field, const char* value = "null") {
+  if (is_null(callable)) throw OptionsError(field, value, "must be callable");
+}
+
 template <class T, class F>
 Parts shared_parts(F&& function) {
   using Function = std::decay_t<F>;
+  constexpr bool kIsHandler = FlushHandler<Function, T>;
+  static_assert(kIsHandler,
+                "databuffer: a flush handler for items of T is callable with std::span<T> or "
+                "databuffer::Batch<T>&, optionally with const databuffer::FlushContext& behind");
   Parts parts;
-  parts.item_type = &typeid(T);
-  parts.make_lane = [] { return std::make_unique<LaneOf<T>>(); };
-  parts.make_handler = [shared = std::make_shared<Function>(std::forward<F>(function))](
-                           std::size_t) -> std::unique_ptr<Handler> {
-    return std::make_unique<SharedHandler<T, Function>>(shared);
-  };
+  if constexpr (kIsHandler) {
+    check_callable(function, "handler");
+    parts.item_type = &typeid(T);
+    parts.make_lane = [] { return std::make_unique<LaneOf<T>>(); };
+    parts.make_handler = [shared = std::make_shared<Function>(std::forward<F>(function))](
+                             std::size_t) -> std::unique_ptr<Handler> {
+      return std::make_unique<SharedHandler<T, Function>>(shared);
+    };
+  }
   return parts;
 }
 
-/// What per_partition() takes: called with the partition's index.
-template <class F>
-concept HandlerFactory = std::invocable<std::add_lvalue_reference_t<std::decay_t<F>>, std::size_t>;
+template <class T, class Factory>
+std::unique_ptr<Handler> make_own_handler(Factory& factory, std::size_t partition_index) {
+  using Function = std::decay_t<std::invoke_result_t<Factory&, std::size_t>>;
+  constexpr bool kIsHandler = FlushHandler<Function, T>;
+  static_assert(kIsHandler,
+                "databuffer: a per_partition factory returns a flush handler for items of T: "
+                "callable with std::span<T> or databuffer::Batch<T>&, optionally with const "
+                "databuffer::FlushContext& behind");
+  if constexpr (kIsHandler) {
+    Function function = std::invoke(factory, partition_index);
+    check_callable(function, "factory", "one that returned a null handler");
+    return std::make_unique<OwnHandler<T, Function>>(std::move(function));
+  }
+}
 
 template <class T, class F>
 Parts own_parts(F&& factory) {
   using Factory = std::decay_t<F>;
+  constexpr bool kIsFactory = std::invocable<Factory&, std::size_t>;
+  static_assert(kIsFactory,
+                "databuffer: a per_partition factory is callable with the partition's index, a "
+                "std::size_t, and returns that partition's flush handler");
   Parts parts;
-  parts.item_type = &typeid(T);
-  parts.make_lane = [] { return std::make_unique<LaneOf<T>>(); };
-  parts.make_handler = [shared = std::make_shared<Factory>(std::forward<F>(factory))](
-                           std::size_t partition_index) -> std::unique_ptr<Handler> {
-    using Function = std::decay_t<std::invoke_result_t<Factory&, std::size_t>>;
-    static_assert(FlushHandler<Function, T>, "the factory returns a flush handler for items of T");
-    return std::make_unique<OwnHandler<T, Function>>(std::invoke(*shared, partition_index));
-  };
+  if constexpr (kIsFactory) {
+    check_callable(factory, "factory");
+    parts.item_type = &typeid(T);
+    parts.make_lane = [] { return std::make_unique<LaneOf<T>>(); };
+    parts.make_handler = [shared = std::make_shared<Factory>(std::forward<F>(factory))](
+                             std::size_t partition_index) {
+      return make_own_handler<T>(*shared, partition_index);
+    };
+  }
   return parts;
 }
 
