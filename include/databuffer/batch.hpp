@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "databuffer/detail/requirements.hpp"
+
 namespace databuffer {
 
 /// Why a batch was handed over.

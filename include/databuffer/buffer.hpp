@@ -3,9 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <iterator>
-#include <limits>
+#include <initializer_list>
 #include <memory>
 #include <ranges>
 #include <type_traits>
@@ -15,6 +13,7 @@
 #include "databuffer/detail/core.hpp"
 #include "databuffer/detail/handler.hpp"
 #include "databuffer/detail/inserter.hpp"
+#include "databuffer/detail/key_hash.hpp"
 #include "databuffer/options.hpp"
 #include "databuffer/report.hpp"
 #include "databuffer/result.hpp"
@@ -31,7 +30,11 @@ namespace databuffer {
 /// Requires    T is nothrow-move-constructible and nothrow-destructible.
 /// Ordering    one thread's items keep their order within a partition; nothing else is promised.
 /// Threads     every call, from any number at once, unless it says otherwise. Destruction: one.
-/// Timeouts    any chrono duration; zero and less do not wait, kForever has no limit. Real time.
+/// Timeouts    `timeout...` is any one chrono duration, or none for the one in the options. Zero,
+///             less, and what is not a number do not wait; kForever has no limit. Real time.
+/// Several     a buffer does not move: its threads know it. Emplace it: std::map::try_emplace,
+///             std::deque::emplace_back, std::optional::emplace; or use std::unique_ptr. A
+///             std::vector<Buffer<T>> does not compile.
 template <class T>
 class Buffer {
   static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
@@ -45,16 +48,19 @@ class Buffer {
   /// Starts the buffer; it runs when the constructor returns. `handler` is any callable on
   /// `(Batch<T>&)` or `(std::span<T>)`, optionally with `const FlushContext&` behind, that returns
   /// FlushResult, bool or nothing. With several partitions it is called by several threads at once.
-  /// Throws      OptionsError; std::system_error if a thread does not start; std::bad_alloc.
+  /// Throws      OptionsError, also for a null handler (a null pointer, an empty std::function,
+  ///             whatever else is equal to nullptr); std::system_error if a thread does not start;
+  ///             std::bad_alloc.
   template <class H>
-  requires detail::FlushHandler<std::decay_t<H>, T> Buffer(Options options, H&& handler)
+  Buffer(Options options, H&& handler)
       : core_(detail::Core::start(std::move(options),
                                   detail::shared_parts<T>(std::forward<H>(handler)))) {}
 
   /// A buffer with one handler for each partition: `factory(partition_index)` is called on each
   /// consumer thread, and the handler lives and dies there. For a connection for each consumer.
-  /// Throws      as the constructor, and what the factory throws.
-  template <detail::HandlerFactory F>
+  /// Throws      as the constructor, also for a null factory or a null handler that it returns, and
+  ///             what the factory throws.
+  template <class F>
   [[nodiscard]] static Buffer per_partition(Options options, F&& factory) {  // NOLINT: it is moved
     return Buffer(
         detail::Core::start(std::move(options), detail::own_parts<T>(std::forward<F>(factory))));
@@ -75,15 +81,13 @@ class Buffer {
   /// Cost        accepted without waiting: a queue insert and four stores to memory only this
   ///             thread writes; shared counters once in up to 64 inserts, and another while the
   ///             consumer sleeps; one system call only if it completes a batch for it.
-  InsertStatus insert(T&& item) { return inserter().insert(item, true); }
-  InsertStatus insert(const T& item) { return insert(T(item)); }
-  template <class Rep, class Period>
-  InsertStatus insert(T&& item, std::chrono::duration<Rep, Period> timeout) {
-    return inserter().insert(item, true, saturate(timeout));
+  template <detail::ChronoDuration... D>
+  InsertStatus insert(T&& item, D... timeout) {
+    return inserter().insert(item, true, saturate(timeout)...);
   }
-  template <class Rep, class Period>
-  InsertStatus insert(const T& item, std::chrono::duration<Rep, Period> timeout) {
-    return insert(T(item), timeout);
+  template <detail::ChronoDuration... D>
+  InsertStatus insert(const T& item, D... timeout) {
+    return insert(T(item), timeout...);
   }
 
   /// As insert, but never waits: where it would have to, it answers kFull.
@@ -91,35 +95,31 @@ class Buffer {
   [[nodiscard]] InsertStatus try_insert(const T& item) { return try_insert(T(item)); }
 
   /// As insert, into the partition that belongs to `key`: items of one key keep their order.
-  /// The partition is `std::hash<Key>` of the key, mixed, modulo `partitions`.
-  template <class Key>
-  InsertStatus insert_keyed(const Key& key, T&& item) {
-    return inserter().insert_keyed(std::hash<Key>{}(key), item);
+  /// The partition is `std::hash<Key>` of the key, mixed, modulo `partitions`. A literal or another
+  /// array of characters is the text in it; a pointer to characters does not compile.
+  template <class Key, detail::ChronoDuration... D>
+  InsertStatus insert_keyed(const Key& key, T&& item, D... timeout) {
+    return inserter().insert_keyed(detail::hash_of(key), item, saturate(timeout)...);
   }
-  template <class Key>
-  InsertStatus insert_keyed(const Key& key, const T& item) {
-    return insert_keyed(key, T(item));
-  }
-  template <class Key, class Rep, class Period>
-  InsertStatus insert_keyed(const Key& key, T&& item, std::chrono::duration<Rep, Period> timeout) {
-    return inserter().insert_keyed(std::hash<Key>{}(key), item, saturate(timeout));
+  template <class Key, detail::ChronoDuration... D>
+  InsertStatus insert_keyed(const Key& key, const T& item, D... timeout) {
+    return insert_keyed(key, T(item), timeout...);
   }
 
   /// Inserts the items of any input range into one partition, in order and with nothing of other
-  /// threads between them. Items are moved from an rvalue container (not from a view) and from move
-  /// iterators, else copied. More than there is room for goes in as room appears, until the
-  /// timeout; only then may others' items come between.
+  /// threads between them. Elements of another type convert as arguments do: implicitly. Items are
+  /// moved from an rvalue container (not from a view) and from move iterators, else copied. More
+  /// than there is room for goes in as room appears, until the timeout; only then may others' items
+  /// come between.
   /// Returns     how many went in, from the front; the others are untouched.
   /// Throws      what the range or a copy throws; the items before it are in.
-  template <std::ranges::input_range R>
-  requires std::constructible_from<T, detail::OfferedItem<R>> InsertBatchResult
-  insert_batch(R&& items) {
-    return inserter().insert_range(std::forward<R>(items), {});
+  template <detail::RangeOf<T> R, detail::ChronoDuration... D>
+  InsertBatchResult insert_batch(R&& items, D... timeout) {
+    return inserter().insert_range(std::forward<R>(items), saturate(timeout)...);
   }
-  template <std::ranges::input_range R, class Rep, class Period>
-  requires std::constructible_from<T, detail::OfferedItem<R>> InsertBatchResult
-  insert_batch(R&& items, std::chrono::duration<Rep, Period> timeout) {
-    return inserter().insert_range(std::forward<R>(items), saturate(timeout));
+  template <detail::ChronoDuration... D>
+  InsertBatchResult insert_batch(std::initializer_list<T> items, D... timeout) {
+    return inserter().insert_range(items, saturate(timeout)...);
   }
 
   /// Starts a flush of everything pending in all partitions, and returns at once.
@@ -136,13 +136,7 @@ class Buffer {
 
   /// A copy of all pending items, by partition, in the order of delivery; nothing is removed.
   /// Throws      what a copy throws; std::bad_alloc; ReentrantCall from an item's own constructor.
-  [[nodiscard]] std::vector<T> dump() const {
-    static_assert(
-        std::copy_constructible<T>,
-        "databuffer: dump() copies the pending items, and this item type cannot be copied; "
-        "use take(), which moves them out");
-    return detail::dump<T>(*core_);
-  }
+  [[nodiscard]] std::vector<T> dump() const { return detail::dump<T>(*core_); }
 
   /// Removes all pending items and returns them, by partition, in the order of delivery. It stops
   /// and leaves the rest pending when memory runs out, or at a partition whose own item calls it.

@@ -1,5 +1,5 @@
 // Misuse: insert_batch() of a range whose elements do not make items.
-// Message: constructible_from
+// Message: RangeOf
 #include <string>
 #include <vector>
 

@@ -60,6 +60,18 @@ struct LyingRange {
   [[nodiscard]] std::size_t size() const { return claimed; }
 };
 
+template <class T, class R>
+concept Takes = requires(Buffer<T>& buffer, R range) {
+  buffer.insert_batch(range);
+};
+
+/// Made of euros implicitly, of cents explicitly; and an int matches the explicit one better.
+struct Money {
+  Money(long euros) : cents(euros * 100) {}  // NOLINT(google-explicit-constructor)
+  explicit Money(int exact_cents) : cents(exact_cents) {}
+  long cents;
+};
+
 std::vector<int> values(const std::vector<CountedItem>& items) {
   std::vector<int> out;
   for (const CountedItem& item : items) out.push_back(item.value);
@@ -128,6 +140,42 @@ TEST_SUITE("insert_batch") {
       CHECK(buffer->insert_batch(std::vector<short>{0, 1, 2, 3, 4}) == accepted(5));
     }
     CHECK(buffer->dump() == numbers(0, 5));
+  }
+
+  TEST_CASE("a list in braces goes in, with a timeout and without") {
+    ManualBuffer<int> buffer({.max_size = 4, .capacity = 4});
+    CHECK(buffer->insert_batch({1, 2, 3}) == accepted(3));
+    CHECK(buffer->insert_batch({4, 5}, 0s) == InsertBatchResult{InsertStatus::kTimedOut, 1});
+    CHECK(buffer->insert_batch({}) == accepted(0));
+    CHECK(buffer->dump() == numbers(1, 4));
+    ManualBuffer<std::string> texts;
+    CHECK(texts->insert_batch({"a", "b"}) == accepted(2));
+    CHECK(texts->dump() == std::vector<std::string>{"a", "b"});
+    ManualBuffer<std::vector<int>> readings;
+    CHECK(readings->insert_batch({{3, 1, 4}}) == accepted(1));
+    CHECK(readings->dump() == std::vector<std::vector<int>>{{3, 1, 4}});
+  }
+
+  TEST_CASE("elements convert as the arguments of a call do: implicitly") {
+    static_assert(Takes<std::string, std::vector<const char*>>);
+    static_assert(Takes<int, std::vector<double>>);
+    static_assert(Takes<std::shared_ptr<const int>, std::vector<std::shared_ptr<int>>>);
+    static_assert(!Takes<std::unique_ptr<int>, std::vector<int*>>);
+    static_assert(!Takes<std::vector<int>, std::vector<int>>);
+    static_assert(!Takes<std::string, std::vector<std::string_view>>);
+    static_assert(!Takes<int, int>);
+
+    ManualBuffer<Money> money;
+    CHECK(money->insert_batch(std::vector<int>{3, 4}) == accepted(2));
+    CHECK(money->insert_batch(std::list<short>{5}) == accepted(1));
+    std::vector<Money> items = money->dump();
+    CHECK(items[0].cents == 300);  // as euros, not by the explicit constructor
+    CHECK(items[1].cents == 400);
+    CHECK(items[2].cents == 500);
+
+    ManualBuffer<int> narrowed;
+    CHECK(narrowed->insert_batch(std::vector<double>{1.9, -2.9}) == accepted(2));
+    CHECK(narrowed->dump() == std::vector<int>{1, -2});
   }
 
   TEST_CASE("an empty range of any kind is accepted and changes nothing") {

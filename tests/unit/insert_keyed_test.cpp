@@ -82,6 +82,42 @@ TEST_SUITE("insert_keyed") {
     CHECK(at(4) == at(3) + 1);
   }
 
+  TEST_CASE("a literal or another array of characters is the text in it") {
+    ManualBuffer<int> buffer({.partitions = 64, .max_size = 100});
+    const auto partition_of = [&](const auto& key) {
+      REQUIRE(buffer->insert_keyed(key, 1) == InsertStatus::kAccepted);
+      std::size_t partition_index = 0;
+      while (buffer->info()[partition_index].size == 0) ++partition_index;
+      static_cast<void>(buffer->take());
+      return partition_index;
+    };
+    char text[16] = "user-42";
+    char full[7] = {'u', 's', 'e', 'r', '-', '4', '2'};  // and no NUL behind
+    for (char& letter : text) {
+      if (&letter > text + 7) letter = 'x';  // behind the text
+    }
+    const std::size_t expected = partition_of(std::string("user-42"));
+    CHECK(partition_of("user-42") == expected);
+    CHECK(partition_of(text) == expected);
+    CHECK(partition_of(std::as_const(text)) == expected);
+    CHECK(partition_of(full) == expected);
+    CHECK(partition_of(std::string_view(text)) == expected);
+    CHECK(partition_of("") == partition_of(std::string()));
+    CHECK(partition_of(L"user-42") == partition_of(std::wstring(L"user-42")));
+    CHECK(partition_of(u8"user-42") == partition_of(std::u8string(u8"user-42")));
+    CHECK(partition_of(U"user-42") == partition_of(std::u32string(U"user-42")));
+  }
+
+  TEST_CASE("an lvalue goes in with a timeout, too, and stays as it was") {
+    ManualBuffer<std::string> buffer({.max_size = 2, .capacity = 2});
+    std::string item = "item";
+    CHECK(buffer->insert_keyed("key", item, 1s) == InsertStatus::kAccepted);
+    CHECK(buffer->insert_keyed(7, std::as_const(item), 1s) == InsertStatus::kAccepted);
+    CHECK(buffer->insert_keyed("key", item, 0s) == InsertStatus::kTimedOut);
+    CHECK(item == "item");
+    CHECK(buffer->dump() == std::vector<std::string>{"item", "item"});
+  }
+
   TEST_CASE("keys of one hash share a partition") {
     ManualBuffer<int> buffer({.partitions = 5, .max_size = 100});
     for (int id = 0; id < 20; ++id) buffer->insert_keyed(SameHash{id}, id);

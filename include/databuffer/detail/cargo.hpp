@@ -123,9 +123,18 @@ class CargoOf final : public Cargo {
 
   /// Appends one item. Requires room: reserve().
   template <class U>
-  void construct(U&& item) noexcept(std::is_nothrow_constructible_v<T, U>) {
+  void construct(U&& item) noexcept(std::is_nothrow_convertible_v<U, T>) {
     DATABUFFER_ASSERT(end_ < capacity_);
-    ::new (static_cast<void*>(storage_ + end_)) T(std::forward<U>(item));
+    void* const place = storage_ + end_;
+    if constexpr (std::is_same_v<T, std::remove_cvref_t<U>>) {
+      ::new (place) T(std::forward<U>(item));
+    } else if constexpr (std::is_arithmetic_v<T> && std::is_arithmetic_v<std::remove_cvref_t<U>>) {
+      ::new (place) T(static_cast<T>(item));  // May narrow, as where a call converts its argument.
+    } else {
+      // By what converts implicitly, also where T has a better match that is explicit.
+      const auto convert = [&item]() -> T { return std::forward<U>(item); };
+      ::new (place) T(convert());
+    }
     ++end_;
   }
 

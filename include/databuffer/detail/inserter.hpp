@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -29,6 +31,14 @@ inline constexpr bool kGivesItems =
 template <class R>
 using OfferedItem = std::conditional_t<kGivesItems<R>, std::ranges::range_rvalue_reference_t<R>,
                                        std::ranges::range_reference_t<R>>;
+
+/// A range whose elements are items of T, or convert to one as an argument of a call does.
+template <class R, class T>
+concept RangeOf = std::ranges::input_range<R> && std::convertible_to<OfferedItem<R>, T>;
+
+template <class D>
+concept ChronoDuration =
+    std::same_as<D, std::chrono::duration<typename D::rep, typename D::period>>;
 
 /// The hot path: what an insert does on its own thread, inlined. Everything rare is Core::insert.
 ///
@@ -74,7 +84,7 @@ class Inserter {
   }
 
   template <class R>
-  InsertBatchResult insert_range(R&& items, Timeout timeout) {
+  InsertBatchResult insert_range(R&& items, Timeout timeout = {}) {
     if constexpr (kGivesItems<R>) {
       return insert_iterators(std::make_move_iterator(std::ranges::begin(items)),
                               std::make_move_iterator(std::ranges::end(items)), count_of(items),
@@ -88,7 +98,7 @@ class Inserter {
   /// Fibonacci hashing of what may be an identity hash, then the high bits scaled to the range.
   [[nodiscard]] static std::size_t partition_of(std::size_t hash, std::size_t partitions) noexcept {
     const std::uint64_t mixed = hash * 0x9E3779B97F4A7C15U;
-    return static_cast<std::size_t>((mixed >> 32U) * partitions >> 32U);
+    return (mixed >> 32U) * partitions >> 32U;
   }
 
  private:
@@ -198,6 +208,9 @@ class Inserter {
 
 template <class T>
 std::vector<T> dump(Core& core) {
+  static_assert(std::copy_constructible<T>,
+                "databuffer: dump() copies the pending items, and this item type cannot be copied; "
+                "use take(), which moves them out");
   std::vector<T> copies;
   for (std::size_t index = 0; index < core.options().partitions; ++index) {
     core.inspect(index, [&copies](Cargo& cargo) {

@@ -20,7 +20,7 @@ namespace databuffer::detail {
 template <class T>
 class ItemSource final : public Source {
  public:
-  explicit ItemSource(T& item) noexcept : item_(&item) {}
+  explicit ItemSource(T& item) noexcept : item_(std::addressof(item)) {}
 
   [[nodiscard]] bool is_ready() const noexcept override { return true; }
 
