@@ -1,5 +1,5 @@
 // Misuse: a weigher for items of any type; it must name the one it is for.
-// Message: weigh takes one item, by value or by const reference, .* no auto
+// Message: weigh takes one item, by value or by const reference.*no auto
 #include <string>
 
 #include "databuffer/databuffer.hpp"
