@@ -62,19 +62,23 @@ BufferCore::BufferCore(Options options, Parts parts)
       clock_(options_.clock != nullptr ? *options_.clock : steady_clock()),
       hooks_(std::make_shared<HookTable>(&LiveBuffers::refresh_all)),
       process_hooks_(process_hooks()),
-      current_(std::make_unique<std::atomic<Consumer*>[]>(options_.partitions)),
       router_(options_.partitions, options_.max_size),
       seats_(partitions_),
       seeds_(seed_of(options_)) {
   for (std::size_t index = 0; index < options_.partitions; ++index) {
     partitions_.push_back(std::make_unique<Partition>(index, options_, parts_.make_lane()));
-    // relaxed: nobody else is there yet.
-    current_[index].store(&add_consumer(index), std::memory_order_relaxed);
+    current_.push_back(make_consumer(index));
   }
-  if (options_.threading == Threading::kOwn && options_.flush_timeout != kForever) {
+  // A test's clock stands while a handler runs: nobody could watch by it.
+  const bool has_real_clock = &clock_ == &steady_clock();
+  if (options_.flush_timeout != kForever && (!is_manual() || has_real_clock)) {
     watch_ = std::make_unique<OverdueWatch>(
         clock_, options_.flush_timeout, options_.partitions,
-        [this](std::size_t index) -> HandlerCall& { return consumer(index).call(); },
+        [this](std::size_t index) {
+          std::shared_ptr<Consumer> own = consumer(index);
+          HandlerCall* const call = &own->call();
+          return std::shared_ptr<HandlerCall>(std::move(own), call);
+        },
         [this](std::size_t index, HandlerCall::Overdue& overdue) {
           report_overdue(index, overdue);
           if (options_.on_overdue == OnOverdue::kReplace) replace_consumer(index, overdue.batch_id);
@@ -85,14 +89,11 @@ BufferCore::BufferCore(Options options, Parts parts)
 
 BufferCore::~BufferCore() { LiveBuffers::instance().remove(*this); }
 
-// Requires the life mutex, or that nobody else is there.
-Consumer& BufferCore::add_consumer(std::size_t partition_index) {
-  consumers_.push_back(std::make_unique<Consumer>(*this, *partitions_[partition_index], seeds_()));
-  return *consumers_.back();
-}
-
 void BufferCore::count_down(const Slot& slot, std::size_t count) noexcept {
-  partitions_[slot.partition_index]->doorbell.count_down(count, clock_);
+  Partition& partition = *partitions_[slot.partition_index];
+  partition.doorbell.count_down(count, clock_);
+  // close() has given up what was pending; this came too late to be seen.
+  if (partition.doorbell.is_sealed()) sweep(partition);
 }
 
 void BufferCore::flush() noexcept {
@@ -107,7 +108,7 @@ std::vector<FlushReport> BufferCore::sync_flush(Duration timeout) {
   std::vector<FlushReport> reports(partitions_.size());
   // While close is at work some partitions are finished and others are not: those count as usual.
   CallStatus refusal = CallStatus::kDone;
-  if (is_forked() || all_finished()) {
+  if (is_forked() || all_finished() || has_nothing_left()) {
     refusal = CallStatus::kClosed;
   } else if (RoleFrame::works_for(*this)) {
     refusal = CallStatus::kReentrant;
@@ -125,15 +126,24 @@ std::vector<FlushReport> BufferCore::sync_flush(Duration timeout) {
     partitions_[index]->requests.enter(tickets[index]);
     partitions_[index]->doorbell.ring();
   }
+  const auto is_done = [&](std::size_t index) {
+    return partitions_[index]->requests.done() >= tickets[index].number ||
+           is_idle(*partitions_[index]);
+  };
+  if (is_manual()) {
+    // All of them, before any report is closed.
+    attend(deadline, false, [&] {
+      for (std::size_t index = 0; index < tickets.size(); ++index) {
+        if (!is_done(index)) return false;
+      }
+      return true;
+    });
+  }
   for (std::size_t index = 0; index < tickets.size(); ++index) {
     FlushRequests& requests = partitions_[index]->requests;
-    const auto is_done = [&] {
-      return requests.done() >= tickets[index].number || is_idle(*partitions_[index]);
-    };
-    if (options_.threading == Threading::kManual) poll_until(deadline, is_done);
-    const bool is_done_already = is_done();
-    if (!requests.wait(tickets[index], is_done_already ? TimePoint{} : deadline) &&
-        !is_done_already) {
+    const bool is_done_already = is_done(index);
+    const bool waits = !is_done_already && !is_manual();
+    if (!requests.wait(tickets[index], waits ? deadline : TimePoint{}) && !is_done_already) {
       tickets[index].report.status = CallStatus::kTimedOut;
     }
     tickets[index].report.partition_index = index;
@@ -150,48 +160,11 @@ bool BufferCore::is_idle(const Partition& partition) const noexcept {
          partition.counts.in_flight.load(std::memory_order_acquire) == 0;
 }
 
-TimePoint BufferCore::do_work(TimePoint now) {
-  if (options_.threading != Threading::kManual || is_forked()) return TimePoint::max();
-  return poll(now).value_or(now);
-}
-
-// kManual: one step of every consumer. Returns nothing if another thread, or one further up this
-// stack, is at it. A handler may destroy the front: then everything is finished here.
-std::optional<TimePoint> BufferCore::poll(TimePoint now) noexcept {
-  // acquire: pairs with the release below: the consumers are as the last poller left them.
-  if (is_polling_.exchange(true, std::memory_order_acquire)) return std::nullopt;
-  TimePoint next = TimePoint::max();
-  do {
-    next = TimePoint::max();
-    for (const auto& each : consumers_) next = std::min(next, each->do_work(now));
-    // acquire: pairs with abandon(), whose last call may have come from a handler just now.
-  } while (is_abandoned_.load(std::memory_order_acquire) && !all_finished());
-  is_polling_.store(false, std::memory_order_release);  // release: pairs with the acquire above
-  return next;
-}
-
-// kManual: a call that waits for the consumers does their work.
-void BufferCore::poll_until(TimePoint deadline, const std::function<bool()>& is_done) noexcept {
-  while (!is_done()) {
-    const TimePoint now = this->now();
-    const std::optional<TimePoint> next = poll(now);
-    if (is_done() || steady_clock().now() >= deadline) return;
-    if (!next || *next > now) std::this_thread::sleep_for(std::chrono::microseconds{100});
-  }
-}
-
 bool BufferCore::all_finished() const noexcept {
-  for (std::size_t index = 0; index < partitions_.size(); ++index) {
-    if (!consumer(index).is_finished()) return false;
+  for (const auto& partition : partitions_) {
+    if (!partition->is_finished()) return false;
   }
   return true;
-}
-
-TimePoint BufferCore::next_deadline() const noexcept {
-  if (options_.threading != Threading::kManual || is_forked()) return TimePoint::max();
-  TimePoint next = TimePoint::max();
-  for (const auto& each : consumers_) next = std::min(next, each->next_deadline(now()));
-  return next;
 }
 
 void BufferCore::drop(Partition& partition, void* items, std::size_t count,

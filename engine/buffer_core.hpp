@@ -1,9 +1,12 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -27,7 +30,8 @@ namespace databuffer::detail {
 ///
 /// The life is one way: starting → running → closing → closed. `attention` carries it to the
 /// producers, Partition::is_closing to the consumers. Shared by the front and by every thread of
-/// the buffer, so that whichever ends last ends it.
+/// the buffer, so that whichever ends last ends it. What belongs to the user (handler, functions of
+/// the options, hooks) ends with the front, but for what a stuck handler call still uses.
 class BufferCore final : public Core, public std::enable_shared_from_this<BufferCore> {
  public:
   BufferCore(Options options, Parts parts);
@@ -63,15 +67,24 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   [[nodiscard]] TimePoint now() const noexcept { return clock_.now(); }
   [[nodiscard]] Seats& seats() noexcept { return seats_; }
   void ring_room() noexcept { room_bell_.ring(); }
-  void notice_call() {
-    if (watch_ != nullptr) watch_->notice_call();
-  }
+  void notice_call() noexcept;
   void report_overdue(std::size_t partition_index, HandlerCall::Overdue& overdue);
   /// A retired consumer's call has returned after all.
   void end_abandoned(Partition& partition, std::uint64_t held);
   /// Exchanges the partition's queue for a small one, if it is or can be made empty right now.
   void shrink_partition(Partition& partition);
   void count_hook_failure() noexcept { hooks_->count_failure(); }
+
+  /// A partition's consumer has nothing left to do.
+  void notice_finished() noexcept;
+  /// close() has given up: hands what is pending in the partition to on_drop.
+  void sweep(Partition& partition) noexcept;
+  /// drop() of items that close() gives up.
+  void give_up(Partition& partition, void* items, std::size_t count, DropInfo info) noexcept;
+  /// When the last of the calls of close() gives up; steady clock.
+  [[nodiscard]] TimePoint close_until() const noexcept;
+  /// The front is gone, nobody waits, and `close_timeout` has passed: a consumer gives up for all.
+  void give_up_if_left_alone() noexcept;
 
   /// Gives items to on_drop, counts them as dropped (kFailed: the flusher counts them as failed),
   /// and tells telemetry. They stay where they are.
@@ -97,43 +110,72 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
  private:
   struct InsertCall;
   class GivenUp;
+  class Sweeper;
+
+  /// A thread that runs a consumer.
+  struct Worker {
+    std::shared_ptr<Consumer> consumer;
+    std::thread thread;
+    bool has_ended = false;  // has nothing left to do
+  };
+  /// A call of close() that waits.
+  struct Closer {
+    TimePoint deadline;
+    Closer* next = nullptr;
+  };
   enum class PushResult : std::uint8_t { kIn, kPaused, kClosed, kNoMemory };
 
   // consumer_threads.cpp
-  void run_consumer(std::size_t partition_index, std::shared_ptr<BufferCore> self) noexcept;
-  void run_spare(std::size_t partition_index, Consumer& spare, Consumer& stuck,
-                 std::uint64_t batch_id, std::shared_ptr<BufferCore> self) noexcept;
+  [[nodiscard]] std::shared_ptr<Consumer> make_consumer(std::size_t partition_index);
+  void start_watch();
+  void run_consumer(std::size_t partition_index, std::shared_ptr<Consumer> own,
+                    std::shared_ptr<BufferCore> self) noexcept;
+  void run_spare(std::size_t partition_index, std::shared_ptr<Consumer> spare,
+                 std::shared_ptr<Consumer> stuck, std::uint64_t batch_id,
+                 std::shared_ptr<BufferCore> self) noexcept;
   void prepare_thread(std::size_t partition_index, Consumer& consumer);
-  void finish_thread(std::size_t partition_index, Consumer& consumer) noexcept;
+  void finish_thread(std::size_t partition_index, const std::shared_ptr<Consumer>& own) noexcept;
   void run_watch(std::shared_ptr<BufferCore> self) noexcept;
   void report_start(std::exception_ptr failure) noexcept;
   void await_start(std::size_t consumer_count, std::exception_ptr failure);
   void replace_consumer(std::size_t partition_index, std::uint64_t batch_id);
+  [[nodiscard]] std::shared_ptr<Consumer> consumer(std::size_t partition_index) const noexcept;
+
+  // driving.cpp
+  [[nodiscard]] bool is_manual() const noexcept { return options_.threading == Threading::kManual; }
+  [[nodiscard]] bool may_drive() const noexcept;
+  [[nodiscard]] bool is_driver() const noexcept;
+  [[nodiscard]] std::optional<TimePoint> poll(TimePoint now) noexcept;
+  bool attend(TimePoint deadline, bool must_drive, const std::function<bool()>& is_done) noexcept;
 
   // buffer_core.cpp
-  Consumer& add_consumer(std::size_t partition_index);
-  [[nodiscard]] Consumer& consumer(std::size_t partition_index) const noexcept {
-    // acquire: pairs with run_spare().
-    return *current_[partition_index].load(std::memory_order_acquire);
-  }
   [[nodiscard]] bool is_idle(const Partition& partition) const noexcept;
   [[nodiscard]] bool all_finished() const noexcept;
-  [[nodiscard]] std::optional<TimePoint> poll(TimePoint now) noexcept;
-  void poll_until(TimePoint deadline, const std::function<bool()>& is_done) noexcept;
 
   // looking.cpp
   void begin_pause() noexcept;
   void end_pause() noexcept;
 
   // closing.cpp
-  bool begin_close() noexcept;
-  bool await_consumers(TimePoint deadline) noexcept;
-  void give_up_pending(TimePoint deadline) noexcept;
-  template <class Condition>
+  CloseReport close_by(TimePoint deadline, bool must_drive);
+  void begin_close() noexcept;
+  [[nodiscard]] bool has_nothing_left() const noexcept;
+  bool await_consumers(TimePoint deadline, bool must_drive) noexcept;
+  void enter(Closer& closer) noexcept;
+  [[nodiscard]] bool leave(Closer& closer) noexcept;
+  void give_up_all() noexcept;
+  void await_givers_up() noexcept;
+  [[nodiscard]] bool is_sweeping() const noexcept;
   bool wait_for_life(std::unique_lock<std::mutex>& lock, TimePoint deadline,
-                     Condition condition) noexcept;
-  void end_threads(TimePoint deadline) noexcept;
-  CloseReport make_close_report(CallStatus status) const noexcept;
+                     const std::function<bool()>& is_so) noexcept;
+  void join_ended(TimePoint deadline) noexcept;
+  void note_end() noexcept;
+  CloseReport make_close_report() const noexcept;
+
+  // ending.cpp
+  void let_threads_go() noexcept;
+  [[nodiscard]] bool end_threads() noexcept;
+  void release_user_objects(bool is_stuck) noexcept;
 
   [[nodiscard]] bool has_hooks(EventSet events) const noexcept {
     return ((hooks_->listening() | process_hooks_->listening()) & events.bits()) != 0;
@@ -166,24 +208,27 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   void drop_unqueued(InsertCall& call, Partition& partition, Cargo& items,
                      DropReason reason) noexcept;
 
-  // Fixed after construction.
-  const Options options_;
-  const Parts parts_;
+  // Fixed after construction, until the front goes away and nobody else is there.
+  Options options_;
+  Parts parts_;
   const Clock& clock_;
   const std::shared_ptr<HookTable> hooks_;
   const std::shared_ptr<HookTable> process_hooks_;
   std::vector<std::unique_ptr<Partition>> partitions_;
-  // Each partition's consumer. Written by the spare that takes over; read by all.
-  const std::unique_ptr<std::atomic<Consumer*>[]> current_;
-  std::unique_ptr<OverdueWatch> watch_;  // null: kManual, or flush_timeout is for ever
+  std::unique_ptr<OverdueWatch> watch_;  // null: flush_timeout is for ever, or kManual by a test
+  pid_t creator_ = 0;                    // kManual: the thread that made the buffer
 
   // Shared; each says by whom.
   Router router_;
   Seats seats_;
   RoomBell room_bell_;
-  std::atomic<bool> is_polling_{false};    // kManual: a thread is in do_work
-  std::atomic<bool> is_abandoned_{false};  // the front is gone; who polls finishes by itself
-  std::atomic<bool> has_given_up_{false};  // a close reached its deadline
+  std::atomic<bool> is_polling_{false};           // kManual: a thread does the consumers' work
+  std::atomic<pid_t> driver_{0};                  // kManual: the thread that called do_work last
+  std::atomic<bool> has_watch_{false};            // the watch's thread was started
+  std::atomic<bool> is_abandoned_{false};         // the front is gone; who polls finishes by itself
+  std::atomic<bool> has_given_up_{false};         // a close reached its deadline
+  std::atomic<std::uint64_t> given_up_items_{0};  // written by who gives up; a statistic
+  std::atomic<Duration> close_until_{Duration::min()};  // written by close, under life_mutex_
 
   // In a forked child: this buffer itself, which is never destroyed there. Else null.
   std::shared_ptr<BufferCore> pinned_;
@@ -194,18 +239,23 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   // Life; guarded by the mutex.
   mutable std::mutex life_mutex_;
   std::condition_variable life_changed_;
-  std::mt19937_64 seeds_;                             // for the consumers' jitter
-  std::vector<std::unique_ptr<Consumer>> consumers_;  // all there ever were
-  std::size_t thread_count_ = 0;                      // consumers' threads that were started
-  bool are_threads_over_ = false;                     // no more are started
-  std::vector<std::thread> threads_;                  // all of them, the watch's too
-  std::size_t started_ = 0;           // consumers whose thread runs, or could not prepare
-  std::size_t ended_ = 0;             // consumers whose thread has nothing left to do
+  std::mt19937_64 seeds_;  // for the consumers' jitter
+  // Each partition's consumer. Another takes over under kReplace only.
+  std::vector<std::shared_ptr<Consumer>> current_;
+  std::list<Worker> workers_;  // kOwn: threads at work, stuck ones that were replaced, too
+  std::list<Worker> over_;     // … that were replaced or not needed, and have ended: to join
+  std::thread watch_thread_;
   bool is_watch_running_ = false;     // the watch's thread has something left to do
+  bool are_threads_over_ = false;     // no more are started
+  std::size_t started_ = 0;           // consumers whose thread runs, or could not prepare
   std::exception_ptr start_failure_;  // the first
   bool has_close_begun_ = false;
+  bool has_close_ended_ = false;  // everything was flushed, or given up
+  Closer* closers_ = nullptr;
+  int sweepers_ = 0;  // threads that give up for close()
   TimePoint close_began_{};
   Duration close_took_{};
+  std::uint64_t failed_before_close_ = 0;
 };
 
 }  // namespace databuffer::detail

@@ -1,4 +1,5 @@
-// How a buffer ends: stop accepting, flush everything, report what could not be flushed.
+// How a buffer closes: it stops accepting, flushes everything, and gives up at the deadline what
+// could not be flushed. engine/README.md, "Life", has the rules.
 #include <algorithm>
 #include <utility>
 
@@ -7,6 +8,13 @@
 #include "engine/times.hpp"
 
 namespace databuffer::detail {
+namespace {
+
+// What holds up a close that has reached its deadline, other than a handler: a removal under way
+// (items' constructors), a hook, an on_drop. They are waited for this long.
+constexpr Duration kGrace = std::chrono::seconds{1};
+
+}  // namespace
 
 CloseReport BufferCore::close(Duration timeout) {
   if (is_forked()) {
@@ -15,47 +23,68 @@ CloseReport BufferCore::close(Duration timeout) {
     return report;
   }
   if (RoleFrame::works_for(*this) || is_inserting()) {
-    return make_close_report(CallStatus::kReentrant);
+    CloseReport report = make_close_report();
+    report.status = CallStatus::kReentrant;
+    return report;
   }
-  const TimePoint deadline = wait_deadline(timeout);
-  const bool is_first = begin_close();
-  const bool is_done = await_consumers(deadline);
-  if (!is_done) give_up_pending(deadline);
-  end_threads(deadline);
-  {
-    const std::lock_guard lock(life_mutex_);
-    if (is_first) close_took_ = now() - close_began_;
-  }
-  const CloseReport report = make_close_report(is_done ? CallStatus::kDone : CallStatus::kTimedOut);
-  if (is_first) {
-    TelemetryEvent event;
-    event.event = Event::kClosed;
-    event.duration = report.duration;
-    event.size = report.dropped + report.in_flight;
-    emit(event);
-  }
-  return report;
+  return close_by(wait_deadline(timeout), false);
 }
 
-// The consumers flush what is pending and end by themselves; each of their threads owns the buffer.
-void BufferCore::abandon() noexcept {
-  if (is_forked()) return;
-  if (!RoleFrame::works_for(*this)) {
-    // A close that has reached its deadline is not waited for twice.
-    if (!has_given_up()) close(options_.close_timeout);
-    return;
-  }
-  is_abandoned_.store(true, std::memory_order_release);  // release: pairs with poll()
+CloseReport BufferCore::close_by(TimePoint deadline, bool must_drive) {
+  Closer closer{deadline};
+  enter(closer);
   begin_close();
-  end_threads(TimePoint{});
+  const bool is_done = await_consumers(deadline, must_drive);
+  // Another call with more time goes on: nothing is given up that it may still flush.
+  const bool is_last = leave(closer);
+  if (!is_done && is_last) {
+    give_up_all();
+    await_givers_up();
+    for (const auto& partition : partitions_) sweep(*partition);  // of the stuck ones
+    await_givers_up();  // One that was stuck a moment ago may be at it now.
+  }
+  if (is_done) join_ended(deadline);
+  if (is_done || is_last) note_end();
+  return make_close_report();
 }
 
-// Returns whether this was the first.
-bool BufferCore::begin_close() noexcept {
+void BufferCore::enter(Closer& closer) noexcept {
+  const std::lock_guard lock(life_mutex_);
+  closer.next = std::exchange(closers_, &closer);
+  // relaxed: written under the mutex; a consumer that reads an older one looks again soon.
+  const Duration until = close_until_.load(std::memory_order_relaxed);
+  close_until_.store(std::max(until, closer.deadline.time_since_epoch()),
+                     std::memory_order_relaxed);  // relaxed: as above
+}
+
+// Returns whether no other call of close() that is at work has a later deadline.
+bool BufferCore::leave(Closer& closer) noexcept {
+  const std::lock_guard lock(life_mutex_);
+  bool is_last = true;
+  Closer** link = &closers_;
+  while (*link != nullptr) {
+    if (*link == &closer) {
+      *link = closer.next;
+      continue;
+    }
+    if ((*link)->deadline > closer.deadline) is_last = false;
+    link = &(*link)->next;
+  }
+  return is_last;
+}
+
+TimePoint BufferCore::close_until() const noexcept {
+  return TimePoint(close_until_.load(std::memory_order_relaxed));  // relaxed: see enter()
+}
+
+void BufferCore::begin_close() noexcept {
+  const TimePoint began = now();
+  const std::uint64_t failed = ledger().failed;
   {
     const std::lock_guard lock(life_mutex_);
-    if (std::exchange(has_close_begun_, true)) return false;
-    close_began_ = now();
+    if (std::exchange(has_close_begun_, true)) return;
+    close_began_ = began;
+    failed_before_close_ = failed;
   }
   // [C1] seq_cst: before the heavy fence, and in RoomBell's total order.
   attention.fetch_or(kClosed, std::memory_order_seq_cst);
@@ -68,79 +97,174 @@ bool BufferCore::begin_close() noexcept {
     partition->is_closing.store(true, std::memory_order_release);
     partition->doorbell.ring();
   }
-  return true;
 }
 
-// Returns whether all consumers have finished by the deadline.
-bool BufferCore::await_consumers(TimePoint deadline) noexcept {
-  if (options_.threading == Threading::kManual) {
-    poll_until(deadline, [this] { return all_finished(); });
-    return all_finished();
+// Whether everything accepted has its end, and nothing more will come.
+bool BufferCore::has_nothing_left() const noexcept {
+  return std::all_of(partitions_.begin(), partitions_.end(), [this](const auto& partition) {
+    // acquire: pairs with begin_close(), whose fence came first.
+    if (!partition->is_closing.load(std::memory_order_acquire)) return false;
+    return (partition->is_finished() || !partition->drain.has_producer_inside()) &&
+           is_idle(*partition);
+  });
+}
+
+// Returns whether nothing is left by the deadline.
+bool BufferCore::await_consumers(TimePoint deadline, bool must_drive) noexcept {
+  if (is_manual()) {
+    // With time left, each consumer also finds out that it is through.
+    return attend(deadline, must_drive, [this] { return all_finished(); }) || has_nothing_left();
   }
   std::unique_lock lock(life_mutex_);
-  return wait_for_life(lock, deadline, [this] { return ended_ == thread_count_; });
+  return wait_for_life(lock, deadline, [this] { return has_nothing_left(); });
 }
 
-template <class Condition>
 bool BufferCore::wait_for_life(std::unique_lock<std::mutex>& lock, TimePoint deadline,
-                               Condition condition) noexcept {
-  if (deadline != TimePoint::max()) return life_changed_.wait_until(lock, deadline, condition);
-  life_changed_.wait(lock, condition);
+                               const std::function<bool()>& is_so) noexcept {
+  if (deadline != TimePoint::max()) return life_changed_.wait_until(lock, deadline, is_so);
+  life_changed_.wait(lock, is_so);
   return true;
 }
 
-// The deadline has come: what is pending goes to on_drop. What a handler has stays in its hands.
-void BufferCore::give_up_pending(TimePoint deadline) noexcept {
-  has_given_up_.store(true, std::memory_order_relaxed);  // relaxed: see has_given_up()
-  for (const auto& partition : partitions_) {
-    try {
-      const std::unique_ptr<Cargo> cargo = partition->lane->make_cargo();
-      if (!partition->turn.acquire_until(deadline)) continue;  // An item's constructor hangs.
-      {
-        const Turn::Holder holder(partition->turn, *this);
-        const std::size_t pending = partition->pending();
-        cargo->reserve(pending);
-        partition->remove(partition->drain.take(pending, 0, *cargo));
-      }
-      DropInfo info;
-      info.reason = DropReason::kClosed;
-      drop(*partition, cargo->data(), cargo->size(), info);
-    } catch (const std::bad_alloc&) {
-      continue;  // No memory to hand them over in: they stay pending, and the report says so.
-    }
-  }
-}
-
-// Joins the threads if all have ended by the deadline, else lets them go: each owns the buffer
-// until it ends. A hook on `overdue` may hold the watch up.
-void BufferCore::end_threads(TimePoint deadline) noexcept {
-  if (options_.threading == Threading::kManual) return;
-  if (watch_ != nullptr) watch_->stop();
-  std::vector<std::thread> threads;
-  bool may_join = false;
-  {
-    std::unique_lock lock(life_mutex_);
-    may_join = wait_for_life(lock, deadline,
-                             [this] { return ended_ == thread_count_ && !is_watch_running_; });
-    threads.swap(threads_);
-    are_threads_over_ = true;
-  }
-  for (std::thread& thread : threads) {
-    if (may_join) {
-      thread.join();
-    } else {
-      thread.detach();
-    }
-  }
-}
-
-CloseReport BufferCore::make_close_report(CallStatus status) const noexcept {
-  CloseReport report;
-  report.status = status;
-  report.ledger = ledger();
-  report.dropped = report.ledger.dropped_closed;
-  report.in_flight = report.ledger.in_flight;
+// A consumer has finished, or its thread has ended.
+void BufferCore::notice_finished() noexcept {
   const std::lock_guard lock(life_mutex_);
+  life_changed_.notify_all();
+}
+
+// The deadline has come. From now on no handler is called; what no handler has is given up: by the
+// consumers, and where one is stuck by the closing thread. What a handler has stays in its hands.
+void BufferCore::give_up_all() noexcept {
+  // seq_cst: before the seal and the fence; a removal that is under way finds it when it ends.
+  has_given_up_.store(true, std::memory_order_seq_cst);
+  {
+    const std::lock_guard lock(life_mutex_);
+    for (const auto& each : current_) each->call().bar();
+    for (const Worker& worker : workers_) worker.consumer->call().bar();
+  }
+  for (const auto& partition : partitions_) partition->doorbell.seal();
+  // An insert that is still inside either has its item in the counts below, or finds the seal when
+  // it has published it, and gives it up itself ([P3], [P4]).
+  heavy_fence();
+  for (const auto& partition : partitions_) partition->doorbell.ring();
+}
+
+/// While on_drop may be at work for items that close() gives up: it waits for that.
+class BufferCore::Sweeper {
+ public:
+  explicit Sweeper(BufferCore& buffer) noexcept : buffer_(buffer) { count(1); }
+  ~Sweeper() { count(-1); }
+  Sweeper(const Sweeper&) = delete;
+  Sweeper& operator=(const Sweeper&) = delete;
+
+ private:
+  void count(int change) noexcept {
+    const std::lock_guard lock(buffer_.life_mutex_);
+    buffer_.sweepers_ += change;
+    buffer_.life_changed_.notify_all();
+  }
+  BufferCore& buffer_;
+};
+
+void BufferCore::sweep(Partition& partition) noexcept {
+  // Whoever removes items looks for itself when it is through.
+  if (RoleFrame::holds(partition.turn)) return;
+  const Sweeper sweeper(*this);
+  try {
+    const std::unique_ptr<Cargo> cargo = partition.lane->make_cargo();
+    std::size_t pending = partition.pending();
+    while (pending > 0) {
+      try {
+        cargo->reserve(pending);
+      } catch (const std::bad_alloc&) {
+        pending /= 2;  // Without memory for one they stay pending, and the report says so.
+        continue;
+      }
+      if (!partition.turn.acquire_until(deadline_after(steady_clock().now(), kGrace))) return;
+      {
+        const Turn::Holder holder(partition.turn, *this);
+        partition.remove(partition.drain.take(pending, 0, *cargo));
+      }
+      if (cargo->size() == 0) return;
+      give_up(partition, cargo->data(), cargo->size(), {});
+      cargo->clear();
+      pending = partition.pending();
+    }
+  } catch (const std::bad_alloc&) {
+    return;  // As above.
+  }
+}
+
+void BufferCore::give_up(Partition& partition, void* items, std::size_t count,
+                         DropInfo info) noexcept {
+  given_up_items_.fetch_add(count, std::memory_order_relaxed);  // relaxed: a statistic
+  info.reason = DropReason::kClosed;
+  drop(partition, items, count, info);
+}
+
+// Waits until each consumer has handed over what it gives up, or is inside its handler.
+void BufferCore::await_givers_up() noexcept {
+  const TimePoint grace = deadline_after(steady_clock().now(), kGrace);
+  if (is_manual()) {
+    attend(grace, true, [this] {
+      if (is_sweeping()) return false;
+      // A driver that is inside a handler has all consumers in its hands.
+      return all_finished() || std::any_of(current_.begin(), current_.end(), [](const auto& each) {
+               return each->call().is_inside();
+             });
+    });
+    return;
+  }
+  std::unique_lock lock(life_mutex_);
+  wait_for_life(lock, grace, [this] {
+    return sweepers_ == 0 &&
+           std::all_of(workers_.begin(), workers_.end(), [](const Worker& worker) {
+             return worker.has_ended || worker.consumer->call().is_inside();
+           });
+  });
+}
+
+bool BufferCore::is_sweeping() const noexcept {
+  const std::lock_guard lock(life_mutex_);
+  return sweepers_ > 0;
+}
+
+void BufferCore::give_up_if_left_alone() noexcept {
+  // acquire: pairs with abandon().
+  if (!is_abandoned_.load(std::memory_order_acquire) || has_given_up()) return;
+  if (steady_clock().now() >= close_until()) give_up_all();
+}
+
+void BufferCore::note_end() noexcept {
+  const TimePoint ended = now();
+  {
+    const std::lock_guard lock(life_mutex_);
+    if (std::exchange(has_close_ended_, true)) return;
+    close_took_ = ended - close_began_;
+  }
+  if (!listens(Event::kClosed)) return;
+  const CloseReport report = make_close_report();
+  TelemetryEvent event;
+  event.event = Event::kClosed;
+  event.duration = report.duration;
+  event.size = report.dropped + report.in_flight;
+  emit(event);
+}
+
+CloseReport BufferCore::make_close_report() const noexcept {
+  CloseReport report;
+  report.ledger = ledger();
+  report.dropped = given_up_items_.load(std::memory_order_relaxed);  // relaxed: a statistic
+  report.in_flight = report.ledger.in_flight;
+  // An insert that was still inside at the deadline may yet bring an item, to be given up.
+  const bool may_come =
+      has_given_up() && std::any_of(partitions_.begin(), partitions_.end(), [](const auto& each) {
+        return each->drain.has_producer_inside();
+      });
+  const bool is_done = report.dropped + report.in_flight + report.ledger.pending == 0 && !may_come;
+  report.status = is_done ? CallStatus::kDone : CallStatus::kTimedOut;
+  const std::lock_guard lock(life_mutex_);
+  if (has_close_begun_) report.failed = report.ledger.failed - failed_before_close_;
   report.duration = close_took_;
   return report;
 }

@@ -53,12 +53,13 @@ void Consumer::run() noexcept {
   for (;;) {
     const TimePoint now = buffer_.now();
     const TimePoint next = do_work(now);
-    if (is_finished() || buffer_.is_forked()) return;
+    if (is_disowned() || buffer_.is_forked()) return;
     if (is_retired()) {
       // The partition and its doorbell are another's; what is left of the batch is ours.
       if (!flusher_.has_batch()) return;
       continue;
     }
+    if (partition_.is_finished()) return;
     if (next > now) wait(next, now);
   }
 }
@@ -70,7 +71,9 @@ void Consumer::end() noexcept {
 
 TimePoint Consumer::do_work(TimePoint now) noexcept {
   const RoleFrame role(buffer_);
-  const TimePoint next = is_finished() ? TimePoint::max() : step(now);
+  const bool is_over = partition_.is_finished() && !flusher_.has_batch();
+  const TimePoint next = is_over ? TimePoint::max() : step(now);
+  if (is_disowned()) return next;
   // relaxed, all: hints for a poller, who asks again.
   next_.store(next.time_since_epoch(), std::memory_order_relaxed);
   has_batch_.store(flusher_.has_batch(), std::memory_order_relaxed);
@@ -82,7 +85,9 @@ TimePoint Consumer::next_deadline(TimePoint now) const noexcept {
   // relaxed, all: hints, see do_work().
   const TimePoint next(next_.load(std::memory_order_relaxed));
   const TimePoint at_once = std::min(now, next);  // The clock may have passed `next` long ago.
-  if (partition_.is_closing.load(std::memory_order_relaxed)) return is_finished() ? next : at_once;
+  if (partition_.is_closing.load(std::memory_order_relaxed)) {
+    return partition_.is_finished() ? next : at_once;
+  }
   if (has_batch_.load(std::memory_order_relaxed)) return next;  // Nothing else is done before it.
   const bool has_news = partition_.requests.is_open() ||
                         partition_.pending() >= next_limit_.load(std::memory_order_relaxed) ||
@@ -95,8 +100,11 @@ TimePoint Consumer::step(TimePoint now) {
   const std::uint64_t asked = partition_.requests.asked();
   // acquire: pairs with close: no insert begins any more, and those inside are marked.
   const bool is_closing = partition_.is_closing.load(std::memory_order_acquire);
+  if (is_closing) buffer_.give_up_if_left_alone();
+  if (buffer_.has_given_up()) return give_up();
   if (flusher_.has_batch()) {  // … to be tried again.
-    return now < flusher_.due() && !is_closing ? flusher_.due() : deliver(now);
+    const TimePoint next = due(is_closing);
+    return now < next ? next : deliver(now);
   }
   const bool has_producer_inside = is_closing && partition_.drain.has_producer_inside();
   const std::size_t pending = partition_.pending();
@@ -126,14 +134,30 @@ std::optional<FlushReason> Consumer::due_reason(std::size_t pending, TimePoint n
   return std::nullopt;
 }
 
+// When the next call with the batch under way is due.
+TimePoint Consumer::due(bool is_closing) const noexcept {
+  return is_closing ? flusher_.due_while_closing(buffer_.close_until()) : flusher_.due();
+}
+
 // Closed, and nothing is left.
 TimePoint Consumer::finish() {
   disarm();
-  // release: pairs with is_finished().
-  is_finished_.store(true, std::memory_order_release);
+  partition_.finish();
   // Whoever asks from now on has nothing to wait for.
   partition_.requests.complete(std::numeric_limits<std::uint64_t>::max());
+  buffer_.notice_finished();
   return TimePoint::max();
+}
+
+// close() has reached its deadline. Its thread takes what is pending; the batch under way is ours.
+TimePoint Consumer::give_up() {
+  if (flusher_.has_batch()) {
+    flusher_.give_up_rest();
+    if (is_retired()) buffer_.end_abandoned(partition_, held_);
+  }
+  if (is_retired()) return TimePoint::max();
+  buffer_.sweep(partition_);
+  return finish();
 }
 
 // Nothing is pending: have the first item ring, which also says when it came.
@@ -229,11 +253,12 @@ void Consumer::note_pass(std::uint64_t passes, TimePoint began) noexcept {
 
 // One handler call for the batch under way.
 TimePoint Consumer::deliver(TimePoint now) {
-  // relaxed: step() has read it; here it only grants no more than one attempt.
-  const bool is_closing = partition_.is_closing.load(std::memory_order_relaxed);
-  flusher_.step(*handler_, now, is_closing);
-  if (buffer_.is_forked()) return TimePoint::max();
-  if (flusher_.has_batch()) return is_closing ? now : std::max(now, flusher_.due());
+  flusher_.step(*handler_, now);
+  if (is_disowned() || buffer_.is_forked()) return TimePoint::max();
+  if (flusher_.has_batch()) {
+    // relaxed: step() reads it again; here it only shortens a pause.
+    return std::max(now, due(partition_.is_closing.load(std::memory_order_relaxed)));
+  }
   if (is_retired()) buffer_.end_abandoned(partition_, held_);
   partition_.requests.complete(covered_);
   return now;

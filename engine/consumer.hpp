@@ -39,14 +39,12 @@ class Consumer {
   /// thread.
   [[nodiscard]] TimePoint next_deadline(TimePoint now) const noexcept;
 
-  /// Whether close is through here: nothing is left, and nothing will come.
-  [[nodiscard]] bool is_finished() const noexcept {
-    return is_finished_.load(std::memory_order_acquire);  // acquire: pairs with finish()
-  }
-
   void set_handler(std::unique_ptr<Handler> handler) noexcept { handler_ = std::move(handler); }
   /// Its thread ends: gives back the handler and the memory of its batches.
   void end() noexcept;
+
+  /// Whether the buffer went away while its handler was stuck: its thread runs nothing more.
+  [[nodiscard]] bool is_disowned() const noexcept { return flusher_.is_disowned(); }
 
   /// Whether the watch has given its partition to another while its handler was stuck: then run()
   /// ends with that call.
@@ -65,6 +63,8 @@ class Consumer {
   TimePoint step(TimePoint now);
   TimePoint rest(TimePoint now);
   TimePoint finish();
+  TimePoint give_up();
+  [[nodiscard]] TimePoint due(bool is_closing) const noexcept;
   TimePoint flush_batch(FlushReason reason, TimePoint now);
   bool gather(FlushReason reason, TimePoint now);
   TimePoint deliver(TimePoint now);
@@ -91,11 +91,10 @@ class Consumer {
   Flusher flusher_;
   std::unique_ptr<Handler> handler_;
   FlushSchedule schedule_;
-  std::atomic<bool> is_finished_{false};  // written by the consumer; read by all
-  std::size_t peak_pending_ = 0;          // since the partition was last empty
-  std::uint64_t held_ = 0;                // when retired: what end_abandoned() releases
-  std::uint64_t covered_ = 0;             // requests that are done when the batch under way is
-  bool is_short_of_memory_ = false;       // for a batch: wait, whatever is pending
+  std::size_t peak_pending_ = 0;     // since the partition was last empty
+  std::uint64_t held_ = 0;           // when retired: what end_abandoned() releases
+  std::uint64_t covered_ = 0;        // requests that are done when the batch under way is
+  bool is_short_of_memory_ = false;  // for a batch: wait, whatever is pending
 
   // The doorbell is armed for this many pending items; 0: not.
   std::size_t armed_for_ = 0;

@@ -6,36 +6,48 @@
 
 #include "engine/buffer_core.hpp"
 #include "engine/own_thread.hpp"
+#include "engine/thread_id.hpp"
 #include "engine/thread_name.hpp"
 
 namespace databuffer::detail {
 
+// Requires the life mutex, or that nobody else is there.
+std::shared_ptr<Consumer> BufferCore::make_consumer(std::size_t partition_index) {
+  return std::make_shared<Consumer>(*this, *partitions_[partition_index], seeds_());
+}
+
+std::shared_ptr<Consumer> BufferCore::consumer(std::size_t partition_index) const noexcept {
+  const std::lock_guard lock(life_mutex_);
+  return current_[partition_index];
+}
+
 void BufferCore::launch() {
-  if (options_.threading == Threading::kManual) {
+  if (is_manual()) {
+    creator_ = this_thread_id();
     for (std::size_t index = 0; index < partitions_.size(); ++index) {
-      consumer(index).set_handler(parts_.make_handler(index));
-      consumer(index).prepare();
+      current_[index]->set_handler(parts_.make_handler(index));
+      current_[index]->prepare();
     }
     return;
   }
   std::size_t consumer_count = 0;
   std::exception_ptr failure;
   try {
-    threads_.reserve(partitions_.size() + 1);
+    const std::lock_guard lock(life_mutex_);
     for (; consumer_count < partitions_.size(); ++consumer_count) {
-      threads_.push_back(
-          start_thread(&BufferCore::run_consumer, this, consumer_count, shared_from_this()));
-    }
-    if (watch_ != nullptr) {
-      is_watch_running_ = true;  // Nobody else looks before this call returns.
-      threads_.push_back(start_thread(&BufferCore::run_watch, this, shared_from_this()));
+      const std::shared_ptr<Consumer>& own = current_[consumer_count];
+      Worker& worker = workers_.emplace_back();
+      worker.consumer = own;
+      worker.thread =
+          start_thread(&BufferCore::run_consumer, this, consumer_count, own, shared_from_this());
     }
   } catch (...) {
     failure = std::current_exception();
   }
-  {
-    const std::lock_guard lock(life_mutex_);
-    thread_count_ = consumer_count;
+  try {
+    if (!failure && watch_ != nullptr) start_watch();
+  } catch (...) {
+    failure = std::current_exception();
   }
   await_start(consumer_count, failure);
 }
@@ -44,30 +56,55 @@ void BufferCore::launch() {
 void BufferCore::await_start(std::size_t consumer_count, std::exception_ptr failure) {
   {
     std::unique_lock lock(life_mutex_);
+    while (workers_.size() > consumer_count) workers_.pop_back();  // Its thread did not start.
     life_changed_.wait(lock, [&] { return started_ == consumer_count; });
     if (!failure) failure = start_failure_;
   }
   if (!failure) return;
   begin_close();
-  if (watch_ != nullptr) watch_->stop();
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
+  static_cast<void>(end_threads());
   std::rethrow_exception(failure);
 }
 
-void BufferCore::run_consumer(std::size_t partition_index,
+void BufferCore::start_watch() {
+  const std::lock_guard lock(life_mutex_);
+  if (are_threads_over_ || watch_thread_.joinable()) return;
+  is_watch_running_ = true;
+  try {
+    watch_thread_ = start_thread(&BufferCore::run_watch, this, shared_from_this());
+  } catch (...) {
+    is_watch_running_ = false;
+    throw;
+  }
+}
+
+// kManual starts the watch at its first handler call: there may be many such buffers.
+void BufferCore::notice_call() noexcept {
+  if (watch_ == nullptr) return;
+  // relaxed, both: the mutex in start_watch() decides; only the thread that polls comes here.
+  if (is_manual() && !has_watch_.load(std::memory_order_relaxed)) {
+    has_watch_.store(true, std::memory_order_relaxed);
+    try {
+      start_watch();
+    } catch (...) {
+      count_hook_failure();  // No thread: an overdue call is found when it returns.
+    }
+  }
+  watch_->notice_call();
+}
+
+void BufferCore::run_consumer(std::size_t partition_index, std::shared_ptr<Consumer> own,
                               [[maybe_unused]] std::shared_ptr<BufferCore> self) noexcept {
   // The hooks, the factory and the handler's destructor may call the buffer.
   const RoleFrame role(*this);
-  Consumer& own = consumer(partition_index);
   std::exception_ptr failure;
   try {
-    prepare_thread(partition_index, own);
+    prepare_thread(partition_index, *own);
   } catch (...) {
     failure = std::current_exception();
   }
   report_start(failure);
-  if (!failure) own.run();
+  if (!failure) own->run();
   if (is_forked()) return;  // The handler forked, and returned in the child: see LiveBuffers.
   finish_thread(partition_index, own);
   // `self` goes last: it may be the last owner.
@@ -90,24 +127,33 @@ void BufferCore::prepare_thread(std::size_t partition_index, Consumer& consumer)
   consumer.set_handler(parts_.make_handler(partition_index));
 }
 
-void BufferCore::finish_thread(std::size_t partition_index, Consumer& consumer) noexcept {
-  consumer.end();
+void BufferCore::finish_thread(std::size_t partition_index,
+                               const std::shared_ptr<Consumer>& own) noexcept {
+  own->end();
+  if (own->is_disowned()) return;  // The front is gone, and with it the user's functions.
   try {
     if (options_.on_thread_stop) options_.on_thread_stop(partition_index);
   } catch (...) {
     count_hook_failure();
   }
-  const std::lock_guard lock(life_mutex_);
-  ++ended_;
-  life_changed_.notify_all();
-  if (&consumer == &this->consumer(partition_index)) return;
-  // Nobody joins a consumer that was replaced, or was not needed, before close: it goes by itself.
-  const auto own = std::find_if(threads_.begin(), threads_.end(), [](const std::thread& thread) {
-    return thread.get_id() == std::this_thread::get_id();
-  });
-  if (own == threads_.end()) return;
-  own->detach();
-  threads_.erase(own);
+  std::list<Worker> before;  // They have ended, or are about to.
+  {
+    const std::lock_guard lock(life_mutex_);
+    const auto worker = std::find_if(workers_.begin(), workers_.end(),
+                                     [&](const Worker& each) { return each.consumer == own; });
+    life_changed_.notify_all();
+    if (worker == workers_.end()) return;  // It is being joined, or was let go.
+    worker->has_ended = true;
+    if (current_[partition_index] == own) return;
+    // Nobody waits for a consumer that was replaced, or was not needed: the next such one joins it.
+    if (worker->thread.joinable()) {
+      before.swap(over_);
+      over_.splice(over_.end(), workers_, worker);
+    } else {
+      workers_.erase(worker);
+    }
+  }
+  for (Worker& ended : before) ended.thread.join();
 }
 
 void BufferCore::report_start(std::exception_ptr failure) noexcept {
@@ -138,18 +184,17 @@ void BufferCore::replace_consumer(std::size_t partition_index, std::uint64_t bat
   // relaxed: only this thread starts spares; one that is about to take over counts as well.
   if (partition.counts.abandoned.load(std::memory_order_relaxed) >= options_.max_abandoned) return;
   const std::lock_guard lock(life_mutex_);
-  if (are_threads_over_) return;
+  if (are_threads_over_ || has_given_up()) return;
   try {
-    threads_.reserve(threads_.size() + 1);
-    Consumer& stuck = consumer(partition_index);
-    Consumer& spare = add_consumer(partition_index);
+    const std::shared_ptr<Consumer> spare = make_consumer(partition_index);
+    Worker& worker = workers_.emplace_back();
+    worker.consumer = spare;
     partition.counts.abandoned.fetch_add(1, std::memory_order_relaxed);  // relaxed: as above
     try {
-      threads_.push_back(start_thread(&BufferCore::run_spare, this, partition_index,
-                                      std::ref(spare), std::ref(stuck), batch_id,
-                                      shared_from_this()));
-      ++thread_count_;
+      worker.thread = start_thread(&BufferCore::run_spare, this, partition_index, spare,
+                                   current_[partition_index], batch_id, shared_from_this());
     } catch (...) {
+      workers_.pop_back();
       partition.counts.abandoned.fetch_sub(1, std::memory_order_relaxed);  // relaxed: as above
       throw;
     }
@@ -158,21 +203,24 @@ void BufferCore::replace_consumer(std::size_t partition_index, std::uint64_t bat
   }
 }
 
-void BufferCore::run_spare(std::size_t partition_index, Consumer& spare, Consumer& stuck,
-                           std::uint64_t batch_id,
+void BufferCore::run_spare(std::size_t partition_index, std::shared_ptr<Consumer> spare,
+                           std::shared_ptr<Consumer> stuck, std::uint64_t batch_id,
                            [[maybe_unused]] std::shared_ptr<BufferCore> self) noexcept {
   const RoleFrame role(*this);  // As in run_consumer().
   bool has_taken_over = false;
   try {
-    prepare_thread(partition_index, spare);
-    has_taken_over = stuck.retire(batch_id);
+    prepare_thread(partition_index, *spare);
+    has_taken_over = stuck->retire(batch_id);
   } catch (...) {
     count_hook_failure();
   }
+  stuck.reset();
   if (has_taken_over) {
-    // release: pairs with consumer().
-    current_[partition_index].store(&spare, std::memory_order_release);
-    spare.run();
+    {
+      const std::lock_guard lock(life_mutex_);
+      current_[partition_index] = spare;
+    }
+    spare->run();
     if (is_forked()) return;  // As in run_consumer().
   } else {
     // relaxed: see replace_consumer().

@@ -16,7 +16,8 @@ bool Doorbell::count_down(std::size_t items, const Clock& clock) noexcept {
   // This call completed the count. Take the watch down, so that others stop counting; if the
   // consumer has armed anew since, that watch is its own and stays.
   // relaxed: an optimisation; the ring below orders the wake-up.
-  if (arming != 0 && watch_.compare_exchange_strong(arming, 0, std::memory_order_relaxed)) {
+  if (arming != 0 && arming != kSealed &&
+      watch_.compare_exchange_strong(arming, 0, std::memory_order_relaxed)) {
     // relaxed: published by ring().
     rung_at_.store(clock.now().time_since_epoch(), std::memory_order_relaxed);
   }
@@ -36,8 +37,20 @@ void Doorbell::begin_watch(std::int64_t missing) noexcept {
   // the watch but an older `missing_` are covered by the correction.
   rung_at_.store(kNoTime, std::memory_order_relaxed);
   missing_.store(missing, std::memory_order_relaxed);
-  // [A1] seq_cst: where there is no membarrier this store and [P4] are in one total order.
-  watch_.store(++armings_, std::memory_order_seq_cst);
+  // [A1] seq_cst: where there is no membarrier this write and [P4] are in one total order. It is 0,
+  // or sealed: then nothing is armed.
+  std::uint64_t unarmed = 0;
+  watch_.compare_exchange_strong(unarmed, ++armings_, std::memory_order_seq_cst);
+}
+
+void Doorbell::seal() noexcept {
+  // seq_cst: as [A1].
+  watch_.store(kSealed, std::memory_order_seq_cst);
+}
+
+bool Doorbell::is_sealed() const noexcept {
+  // acquire: pairs with seal(): who finds it sealed finds that the buffer has given up.
+  return watch_.load(std::memory_order_acquire) == kSealed;
 }
 
 std::int64_t Doorbell::missing() const noexcept {
@@ -52,7 +65,8 @@ bool Doorbell::correct(std::int64_t unseen) noexcept {
 
 void Doorbell::disarm() noexcept {
   // relaxed: a producer that still sees the watch counts down a stale number, which arm() corrects.
-  watch_.store(0, std::memory_order_relaxed);
+  std::uint64_t armed = armings_;
+  watch_.compare_exchange_strong(armed, 0, std::memory_order_relaxed);
 }
 
 bool Doorbell::is_armed() const noexcept {

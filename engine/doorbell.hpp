@@ -43,6 +43,11 @@ class Doorbell {
   /// Any thread: wakes the consumer, now or at its next sleep.
   void ring() noexcept;
 
+  /// The buffer gives up: from now on every insert that has published its items finds a watch, and
+  /// the consumer arms no more. A heavy fence must follow. Any thread.
+  void seal() noexcept;
+  [[nodiscard]] bool is_sealed() const noexcept;
+
   // The consumer.
 
   /// Asks to be rung when `count()`, which must include every published item, reaches `threshold`.
@@ -85,13 +90,15 @@ class Doorbell {
   friend struct Layout;
 
   enum State : std::uint32_t { kAwake, kRung, kAsleep };
+  static constexpr std::uint64_t kSealed = std::uint64_t{1} << 63U;
 
   void begin_watch(std::int64_t missing) noexcept;
   [[nodiscard]] std::int64_t missing() const noexcept;
   [[nodiscard]] bool correct(std::int64_t unseen) noexcept;
 
   // Read by every producer at every insert: on a line of its own, quiet while the partition is hot.
-  // Written by the consumer, and once by the producer that rings. 0, or the number of the arming.
+  // Written by the consumer, and once by the producer that rings. 0, or the number of the arming;
+  // kSealed for good once the buffer has given up.
   alignas(kDestructiveBytes) std::atomic<std::uint64_t> watch_{0};
 
   // Written by producers while armed, and by the consumer.

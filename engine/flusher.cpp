@@ -11,6 +11,9 @@
 namespace databuffer::detail {
 namespace {
 
+// A pause that is cut short while the buffer closes is no shorter than this.
+constexpr Duration kShortestCut = std::chrono::milliseconds{1};
+
 // What an exception says; it may throw while it says it.
 std::string describe_current_exception() noexcept {
   try {
@@ -53,43 +56,55 @@ void Flusher::begin(const Batch& batch, TimePoint now) {
   batch_ = batch;
   batch_id_ = partition_.next_batch_id();
   attempt_ = 0;
-  began_ = due_ = now;
+  began_ = due_ = paused_at_ = now;
   is_halving_ = false;
   items_ = cargo_->size();
   failed_items_ = 0;
   failure_ = FlushResult::ok();
+  answer_.clear();
   ranges_.push_back({0, items_});
 }
 
-void Flusher::step(Handler& handler, TimePoint now, bool is_last) noexcept {
+TimePoint Flusher::due_while_closing(TimePoint deadline) const noexcept {
+  const Clock* const clock = buffer_.options().clock;
+  if (clock != nullptr && clock != &steady_clock()) return TimePoint::min();
+  if (deadline == TimePoint::max()) return due_;
+  // Not ever faster towards the deadline, or all attempts would be spent in its last moment.
+  return std::min(due_, paused_at_ + std::max((deadline - paused_at_) / 2, kShortestCut));
+}
+
+void Flusher::step(Handler& handler, TimePoint now) noexcept {
   DATABUFFER_ASSERT(has_batch());
   const Range range = ranges_.back();
-  ranges_.pop_back();
   bool is_taken = false;
-  FlushResult result = call(handler, range, now, is_taken);
+  std::optional<FlushResult> result = call(handler, range, now, is_taken);
   // The handler forked, and returned in the child as well: the batch is the parent's, and so are
   // the locks.
   if (buffer_.is_forked()) return;
-  if (result.is_ok()) {
+  if (is_disowned_) return discard();
+  if (!result) return give_up_rest();
+  ranges_.pop_back();
+  if (result->is_ok()) {
     count_flushed(range.count);
   } else if (is_taken) {
-    give_up(range, result, true);
+    give_up(range, *result, true);
   } else {
-    handle_failure(range, result, is_last || call_.is_retired());
+    handle_failure(range, *result);
   }
-  if (!has_batch()) end_batch(std::move(result));
+  if (!has_batch()) end_batch(std::move(*result));
   // release: pairs with is_idle(): a sync_flush that finds nothing in flight has the result.
   partition_.counts.in_flight.fetch_sub(std::exchange(ended_items_, 0), std::memory_order_release);
 }
 
 // What failed is tried again, halved, or given up; what the result says is done, is done.
-void Flusher::handle_failure(Range range, const FlushResult& result, bool is_last) noexcept {
+void Flusher::handle_failure(Range range, const FlushResult& result) noexcept {
   settle_part(result, range);
   const TimePoint now = buffer_.now();
-  if (!is_halving_ && !is_last && schedule_retry(result, now)) {
+  const bool may_go_on = !call_.is_retired() && !buffer_.has_given_up();
+  if (may_go_on && !is_halving_ && schedule_retry(result, now)) {
+    keep_answer(result.message());
     ranges_.push_back(range);
-  } else if (buffer_.options().retry.isolate && range.count > 1 && !call_.is_retired() &&
-             !buffer_.has_given_up()) {
+  } else if (may_go_on && buffer_.options().retry.isolate && range.count > 1) {
     is_halving_ = true;
     due_ = now;
     const std::size_t half = range.count / 2;
@@ -100,8 +115,38 @@ void Flusher::handle_failure(Range range, const FlushResult& result, bool is_las
   }
 }
 
-FlushResult Flusher::call(Handler& handler, const Range& range, TimePoint now,
-                          bool& is_taken) noexcept {
+void Flusher::give_up_rest() noexcept {
+  std::size_t left = 0;
+  for (const Range& range : ranges_) left += range.count;
+  failed_items_ += left;
+  if (failure_.is_ok()) failure_ = FlushResult::failed({});
+  tell_requests(std::move(failure_));
+  // release: as in step(). Before on_drop runs, which may take its time: close() counts what is in
+  // flight.
+  partition_.counts.in_flight.fetch_sub(left, std::memory_order_release);
+  while (!ranges_.empty()) {
+    const Range range = ranges_.back();
+    ranges_.pop_back();
+    DropInfo info;
+    info.batch_id = batch_id_;
+    info.error = answer_;
+    buffer_.give_up(partition_, cargo_->at(range.first), range.count, info);
+  }
+  cargo_->clear();
+  failure_ = FlushResult::ok();
+}
+
+// Nobody is left to be told.
+void Flusher::discard() noexcept {
+  ranges_.clear();
+  cargo_->clear();
+}
+
+// One call. Nothing if close() has given up before the handler was entered, or if the buffer went
+// away while it was inside.
+std::optional<FlushResult> Flusher::call(Handler& handler, const Range& range, TimePoint now,
+                                         bool& is_taken) noexcept {
+  if (buffer_.has_given_up()) return std::nullopt;
   FlushContext context;
   context.buffer = buffer_.options().name;
   context.partition = partition_.name;
@@ -126,10 +171,19 @@ FlushResult Flusher::call(Handler& handler, const Range& range, TimePoint now,
   event.reason = batch_.reason;
   buffer_.emit(event);
 
-  context.stop_token = call_.begin(buffer_.now(), batch_id_, context.size);
+  std::optional<std::stop_token> token = call_.begin(buffer_.now(), batch_id_, context.size);
+  if (!token) {  // The deadline of close() came this moment.
+    event.event = Event::kFlushException;
+    event.error = "close() gave up";
+    buffer_.emit(event);
+    return std::nullopt;
+  }
+  context.stop_token = *std::move(token);
   buffer_.notice_call();
   FlushResult result = call_handler(handler, range, context, is_taken);
   if (buffer_.is_forked()) return result;
+  is_disowned_ = !call_.leave();
+  if (is_disowned_) return std::nullopt;
   const TimePoint ended = buffer_.now();
   HandlerCall::Overdue overdue;
   // Where no thread watches (kManual) an overdue call is found when it returns.
@@ -162,6 +216,7 @@ bool Flusher::schedule_retry(const FlushResult& result, TimePoint now) noexcept 
   const TimePoint due = deadline_after(now, pause);
   if (retry.total_time != kForever && due > deadline_after(began_, retry.total_time)) return false;
   due_ = due;
+  paused_at_ = now;
   return true;
 }
 
@@ -213,13 +268,16 @@ void Flusher::end_batch(FlushResult result) noexcept {
   // relaxed, both: statistics
   if (failed_items_ > 0) counts.failed_batches.fetch_add(1, std::memory_order_relaxed);
   counts.batches.fetch_add(1, std::memory_order_relaxed);
+  tell_requests(failed_items_ > 0 ? std::move(failure_) : std::move(result));
+  failure_ = FlushResult::ok();
+}
+
+void Flusher::tell_requests(FlushResult result) noexcept {
   try {
-    partition_.requests.add_batch(items_, failed_items_,
-                                  failed_items_ > 0 ? std::move(failure_) : std::move(result));
+    partition_.requests.add_batch(items_, failed_items_, std::move(result));
   } catch (const std::bad_alloc&) {
     buffer_.count_hook_failure();  // The waiting sync_flush gets its status without the result.
   }
-  failure_ = FlushResult::ok();
 }
 
 void Flusher::keep_error(const std::string& message) noexcept {
@@ -228,6 +286,14 @@ void Flusher::keep_error(const std::string& message) noexcept {
     last_error_ = message;
   } catch (const std::bad_alloc&) {
     buffer_.count_hook_failure();  // info() shows the error before this one.
+  }
+}
+
+void Flusher::keep_answer(const std::string& message) noexcept {
+  try {
+    answer_ = message;
+  } catch (const std::bad_alloc&) {
+    answer_.clear();  // on_drop is told no reason, should close() give the batch up.
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Partition;
 ///       │ retry, attempts and time left ──► pause ──► the items that failed, again
 ///       │ else failed, isolate ──► halves, first half first ──► … ──► single items
 ///       └ else ─────────────────────────────────────► failed, to on_drop
+///
+/// While the buffer closes the same holds, with shorter pauses. When close() gives up, what is left
+/// of the batch goes to on_drop as kClosed.
 class Flusher {
  public:
   Flusher(BufferCore& buffer, Partition& partition, HandlerCall& call, std::unique_ptr<Cargo> cargo,
@@ -47,9 +51,20 @@ class Flusher {
   [[nodiscard]] bool has_batch() const noexcept { return !ranges_.empty(); }
   /// When the next call is due.
   [[nodiscard]] TimePoint due() const noexcept { return due_; }
+  /// The same while the buffer closes, by `deadline` (steady clock): a pause takes half of the time
+  /// that is left at most, so that attempts still come before the deadline. An injected clock may
+  /// stand still, so then no pause is waited for.
+  [[nodiscard]] TimePoint due_while_closing(TimePoint deadline) const noexcept;
 
-  /// Makes one handler call. With `is_last` what fails is not tried again, only halved.
-  void step(Handler& handler, TimePoint now, bool is_last) noexcept;
+  /// Makes one handler call.
+  void step(Handler& handler, TimePoint now) noexcept;
+
+  /// close() gives up: what is left of the batch goes to on_drop.
+  void give_up_rest() noexcept;
+
+  /// Whether the buffer went away while its last call was inside the handler: nothing of the
+  /// user's may run any more.
+  [[nodiscard]] bool is_disowned() const noexcept { return is_disowned_; }
 
   /// How long the last handler call took. The consumer's.
   [[nodiscard]] Duration last_call() const noexcept { return last_call_; }
@@ -63,16 +78,20 @@ class Flusher {
     std::size_t count = 0;
   };
 
-  FlushResult call(Handler& handler, const Range& range, TimePoint now, bool& is_taken) noexcept;
+  std::optional<FlushResult> call(Handler& handler, const Range& range, TimePoint now,
+                                  bool& is_taken) noexcept;
   FlushResult call_handler(Handler& handler, const Range& range, const FlushContext& context,
                            bool& is_taken) noexcept;
-  void handle_failure(Range range, const FlushResult& result, bool is_last) noexcept;
+  void handle_failure(Range range, const FlushResult& result) noexcept;
+  void discard() noexcept;
   bool schedule_retry(const FlushResult& result, TimePoint now) noexcept;
   void settle_part(const FlushResult& result, Range& range) noexcept;
   void count_flushed(std::size_t items) noexcept;
   void give_up(const Range& range, const FlushResult& result, bool is_taken) noexcept;
   void end_batch(FlushResult result) noexcept;
+  void tell_requests(FlushResult result) noexcept;
   void keep_error(const std::string& message) noexcept;
+  void keep_answer(const std::string& message) noexcept;
 
   BufferCore& buffer_;
   Partition& partition_;
@@ -86,14 +105,17 @@ class Flusher {
   std::uint32_t attempt_ = 0;  // calls so far
   TimePoint began_{};          // the first
   TimePoint due_{};
+  TimePoint paused_at_{};      // when due_ was set
   std::vector<Range> ranges_;  // to deliver, the next one last; empty: no batch
   bool is_halving_ = false;
   std::size_t items_ = 0;         // of the whole batch
   std::size_t ended_items_ = 0;   // with this call
   std::size_t failed_items_ = 0;  // so far
   FlushResult failure_;           // the first final one
+  std::string answer_;            // the last message that asked for a retry
 
   Duration last_call_{};
+  bool is_disowned_ = false;
 
   mutable std::mutex error_mutex_;
   std::string last_error_;  // guarded by the mutex

@@ -42,6 +42,13 @@ bool HookTable::detach(std::string_view id) {
   return true;
 }
 
+void HookTable::clear() noexcept {
+  std::shared_ptr<const Entries> before;  // Ends outside the lock, as in detach().
+  const std::lock_guard lock(mutex_);
+  before = std::exchange(entries_, none_);
+  listening_.store(0, std::memory_order_relaxed);  // relaxed: see listening()
+}
+
 void HookTable::emit(const TelemetryEvent& event) noexcept {
   if ((listening() & EventSet(event.event).bits()) == 0) return;
   const std::shared_ptr<const Entries> entries = snapshot();

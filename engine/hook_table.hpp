@@ -22,6 +22,8 @@ class HookTable {
 
   bool attach(std::string id, EventSet events, TelemetryHook hook);
   bool detach(std::string_view id);
+  /// The buffer is gone: detaches all.
+  void clear() noexcept;
 
   /// Which events anybody listens to, as EventSet::bits().
   [[nodiscard]] std::uint32_t listening() const noexcept {
@@ -57,9 +59,10 @@ class HookTable {
 
   std::function<void()> on_change_;  // fixed
   std::mutex mutex_;
-  std::shared_ptr<const Entries> entries_ = std::make_shared<Entries>();  // guarded by the mutex
-  std::atomic<std::uint32_t> listening_{0};                               // written under the mutex
-  std::atomic<std::uint64_t> failures_{0};                                // written by who emits
+  const std::shared_ptr<const Entries> none_ = std::make_shared<Entries>();
+  std::shared_ptr<const Entries> entries_ = none_;  // guarded by the mutex
+  std::atomic<std::uint32_t> listening_{0};         // written under the mutex
+  std::atomic<std::uint64_t> failures_{0};          // written by who emits
   std::atomic<bool> is_inert_{false};  // written in a forked child, which has one thread
 };
 

@@ -6,6 +6,7 @@
 
 #include "engine/buffer_core.hpp"
 #include "engine/hook_table.hpp"
+#include "engine/thread_id.hpp"
 
 namespace databuffer::detail {
 
@@ -56,6 +57,7 @@ void LiveBuffers::after_fork_in_parent() noexcept {
 }
 
 void LiveBuffers::after_fork_in_child() noexcept {
+  forget_thread_id();
   for (BufferCore* const buffer : instance().buffers_) buffer->make_inert();
   after_fork_in_parent();
 }

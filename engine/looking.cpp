@@ -13,6 +13,23 @@ namespace {
 // How long shrink() waits for the producers that are inside an insert; then it leaves it for now.
 constexpr Duration kShrinkPatience = std::chrono::milliseconds{10};
 
+// A close that gave up meanwhile may not have had the turn: what is pending is given up by whoever
+// had it.
+class SweepAfter {
+ public:
+  SweepAfter(BufferCore& buffer, Partition& partition) noexcept
+      : buffer_(buffer), partition_(partition) {}
+  ~SweepAfter() {
+    if (buffer_.has_given_up()) buffer_.sweep(partition_);
+  }
+  SweepAfter(const SweepAfter&) = delete;
+  SweepAfter& operator=(const SweepAfter&) = delete;
+
+ private:
+  BufferCore& buffer_;
+  Partition& partition_;
+};
+
 }  // namespace
 
 void BufferCore::inspect(std::size_t partition_index, const std::function<void(Cargo&)>& visit) {
@@ -21,6 +38,7 @@ void BufferCore::inspect(std::size_t partition_index, const std::function<void(C
   if (RoleFrame::holds(partition.turn)) {
     throw ReentrantCall("dump() called while this thread moves items of " + partition.name);
   }
+  const SweepAfter sweep_after(*this, partition);
   partition.turn.acquire();
   const Turn::Holder holder(partition.turn, *this);
   partition.drain.stage_all();
@@ -33,6 +51,7 @@ void BufferCore::take(std::size_t partition_index, const std::function<void(Carg
   if (RoleFrame::holds(partition.turn)) {
     throw ReentrantCall("take() called while this thread moves items of " + partition.name);
   }
+  const SweepAfter sweep_after(*this, partition);
   {
     partition.turn.acquire();
     const Turn::Holder holder(partition.turn, *this);
@@ -56,7 +75,6 @@ std::vector<PartitionInfo> BufferCore::info() const {
   std::vector<PartitionInfo> infos;
   infos.reserve(partitions_.size());
   for (const auto& partition : partitions_) {
-    const Consumer& own = consumer(partition->index);
     PartitionInfo& info = infos.emplace_back();
     info.partition_index = partition->index;
     info.name = partition->name;
@@ -75,8 +93,9 @@ std::vector<PartitionInfo> BufferCore::info() const {
     info.wake_ups = partition->doorbell.wake_ups();
     info.rings = partition->doorbell.rings();
     if (is_forked()) continue;  // The rest is behind locks that a lost thread may hold.
-    own.call().describe(now(), info);
-    info.last_error = own.flusher().last_error();
+    const std::shared_ptr<Consumer> own = consumer(partition->index);
+    own->call().describe(now(), info);
+    info.last_error = own->flusher().last_error();
   }
   return infos;
 }

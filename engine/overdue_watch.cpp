@@ -6,11 +6,12 @@
 
 namespace databuffer::detail {
 
-std::stop_token HandlerCall::begin(TimePoint now, std::uint64_t batch_id,
-                                   std::size_t items) noexcept {
+std::optional<std::stop_token> HandlerCall::begin(TimePoint now, std::uint64_t batch_id,
+                                                  std::size_t items) noexcept {
   const std::lock_guard lock(mutex_);
+  if (is_barred_) return std::nullopt;
   if (!stop_.stop_possible()) renew_stop_source();  // The last one was used.
-  is_running_ = true;
+  phase_ = Phase::kInside;
   is_reported_ = false;
   began_ = now;
   batch_id_ = batch_id;
@@ -26,10 +27,16 @@ void HandlerCall::renew_stop_source() noexcept {
   }
 }
 
+bool HandlerCall::leave() noexcept {
+  const std::lock_guard lock(mutex_);
+  phase_ = Phase::kReturned;
+  return !is_disowned_;
+}
+
 HandlerCall::Ended HandlerCall::end(TimePoint now) noexcept {
   std::stop_source used(std::nostopstate);  // ends outside the lock
   const std::lock_guard lock(mutex_);
-  is_running_ = false;
+  phase_ = Phase::kIdle;
   ended_ = now;
   last_duration_ = now - began_;
   // Whoever reported it may only now be about to set the token: the next call gets another.
@@ -37,10 +44,29 @@ HandlerCall::Ended HandlerCall::end(TimePoint now) noexcept {
   return {last_duration_, is_reported_};
 }
 
+void HandlerCall::bar() noexcept {
+  const std::lock_guard lock(mutex_);
+  is_barred_ = true;
+}
+
+bool HandlerCall::disown() noexcept {
+  const std::lock_guard lock(mutex_);
+  is_barred_ = true;
+  is_disowned_ = phase_ == Phase::kInside;
+  return is_disowned_;
+}
+
+bool HandlerCall::is_inside() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return phase_ == Phase::kInside;
+}
+
 bool HandlerCall::retire(std::uint64_t batch_id, const std::function<void()>& prepare) {
   const std::lock_guard lock(mutex_);
   // Reported: else this is a later attempt at the same batch, and not overdue.
-  if (!is_running_ || !is_reported_ || batch_id_ != batch_id || is_retired_.load()) return false;
+  if (phase_ != Phase::kInside || !is_reported_ || batch_id_ != batch_id || is_retired_.load()) {
+    return false;
+  }
   prepare();
   is_retired_.store(true, std::memory_order_release);  // release: pairs with is_retired()
   return true;
@@ -48,7 +74,7 @@ bool HandlerCall::retire(std::uint64_t batch_id, const std::function<void()>& pr
 
 bool HandlerCall::report_overdue(TimePoint now, Duration limit, Overdue& overdue) {
   const std::lock_guard lock(mutex_);
-  if (!is_running_ || is_reported_ || now < deadline_after(began_, limit)) return false;
+  if (phase_ == Phase::kIdle || is_reported_ || now < deadline_after(began_, limit)) return false;
   is_reported_ = true;
   overdue = {batch_id_, items_, now - began_, stop_};
   return true;
@@ -56,14 +82,16 @@ bool HandlerCall::report_overdue(TimePoint now, Duration limit, Overdue& overdue
 
 TimePoint HandlerCall::due(Duration limit) const {
   const std::lock_guard lock(mutex_);
-  return is_running_ && !is_reported_ ? deadline_after(began_, limit) : TimePoint::max();
+  return phase_ == Phase::kInside && !is_reported_ ? deadline_after(began_, limit)
+                                                   : TimePoint::max();
 }
 
 void HandlerCall::describe(TimePoint now, PartitionInfo& info) const {
   const std::lock_guard lock(mutex_);
-  info.is_flushing = is_running_;
-  info.is_overdue = is_running_ && is_reported_;
-  info.flushing_for = is_running_ ? now - began_ : Duration::zero();
+  const bool is_running = phase_ != Phase::kIdle;
+  info.is_flushing = is_running;
+  info.is_overdue = is_running && is_reported_;
+  info.flushing_for = is_running ? now - began_ : Duration::zero();
   info.since_last_flush = now - ended_;
   info.last_flush_duration = last_duration_;
 }
@@ -114,10 +142,10 @@ void OverdueWatch::notice_call() {
 TimePoint OverdueWatch::report_all() {
   TimePoint due = TimePoint::max();
   for (std::size_t index = 0; index < partition_count_; ++index) {
-    HandlerCall& call = call_of_(index);
+    const std::shared_ptr<HandlerCall> call = call_of_(index);
     HandlerCall::Overdue overdue;
-    if (call.report_overdue(clock_.now(), flush_timeout_, overdue)) report_(index, overdue);
-    due = std::min(due, call.due(flush_timeout_));
+    if (call->report_overdue(clock_.now(), flush_timeout_, overdue)) report_(index, overdue);
+    due = std::min(due, call->due(flush_timeout_));
   }
   return due;
 }

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <vector>
 
@@ -14,15 +16,32 @@
 
 namespace databuffer::detail {
 
-/// One consumer's handler call, as the watch sees it. All under its mutex.
+/// One consumer's handler call, as the watch and close see it. All under its mutex.
+///
+///   idle ──begin──► inside the handler ──leave──► returned ──end──► idle
+///
+/// A buffer that gives up bars further calls; one that goes away disowns the call that is inside.
 class HandlerCall {
  public:
   /// A call begins; returns its stop token, which is never set if there is no memory for a new one.
-  /// Consumer.
-  std::stop_token begin(TimePoint now, std::uint64_t batch_id, std::size_t items) noexcept;
+  /// Nothing if calls are barred. Consumer.
+  std::optional<std::stop_token> begin(TimePoint now, std::uint64_t batch_id,
+                                       std::size_t items) noexcept;
 
-  /// Takes the consumer's partition away if that call still runs, after calling `prepare` with the
-  /// call held still. Returns whether it did.
+  /// The handler has returned. Returns whether the buffer is still there; if not, the consumer may
+  /// run nothing of the user's any more, and drops its batch silently. Consumer.
+  [[nodiscard]] bool leave() noexcept;
+
+  /// From now on no call begins.
+  void bar() noexcept;
+
+  /// The buffer goes away. Returns whether a call is inside the handler: it is left behind.
+  [[nodiscard]] bool disown() noexcept;
+
+  [[nodiscard]] bool is_inside() const noexcept;
+
+  /// Takes the consumer's partition away if that call is inside the handler, after calling
+  /// `prepare` with the call held still. Returns whether it did.
   [[nodiscard]] bool retire(std::uint64_t batch_id, const std::function<void()>& prepare);
   [[nodiscard]] bool is_retired() const noexcept {
     return is_retired_.load(std::memory_order_acquire);  // acquire: pairs with retire()
@@ -32,7 +51,7 @@ class HandlerCall {
     Duration duration{};
     bool was_reported = false;  // as overdue
   };
-  /// The call returned. Consumer.
+  /// The call is over. Consumer, after leave().
   Ended end(TimePoint now) noexcept;
 
   struct Overdue {
@@ -42,7 +61,7 @@ class HandlerCall {
     std::stop_source stop{
         std::nostopstate};  // to be set outside the lock: it runs the user's callbacks
   };
-  /// Whether the call is overdue and was not reported yet; then it is now. Any thread.
+  /// Whether the call is overdue and was not reported yet; then it is now. Any thread, until end().
   bool report_overdue(TimePoint now, Duration limit, Overdue& overdue);
 
   /// When the running call will be overdue; "never" if none runs or it has been reported.
@@ -58,7 +77,10 @@ class HandlerCall {
 
   mutable std::mutex mutex_;
   std::stop_source stop_;  // the current call's; a new one after it was used
-  bool is_running_ = false;
+  enum class Phase : std::uint8_t { kIdle, kInside, kReturned };
+  Phase phase_ = Phase::kIdle;
+  bool is_barred_ = false;
+  bool is_disowned_ = false;
   bool is_reported_ = false;
   std::atomic<bool> is_retired_{false};  // written under the mutex, while the call runs
   TimePoint began_{};
@@ -78,7 +100,7 @@ class HandlerCall {
 class OverdueWatch {
  public:
   using Report = std::function<void(std::size_t partition_index, HandlerCall::Overdue&)>;
-  using CallOf = std::function<HandlerCall&(std::size_t partition_index)>;
+  using CallOf = std::function<std::shared_ptr<HandlerCall>(std::size_t partition_index)>;
 
   OverdueWatch(const Clock& clock, Duration flush_timeout, std::size_t partition_count,
                CallOf call_of, Report report)

@@ -79,7 +79,9 @@ bool BufferCore::overflow(InsertCall& call, Seat& seat) {
     case Overflow::kBlock:
       break;
   }
-  if (!call.may_wait || RoleFrame::works_for(*this)) return call.end(InsertStatus::kFull);
+  const bool would_wait_for_itself =
+      RoleFrame::works_for(*this) || (call.timeout > Duration::zero() && is_driver());
+  if (!call.may_wait || would_wait_for_itself) return call.end(InsertStatus::kFull);
   return wait_for_room(call);
 }
 
@@ -149,6 +151,7 @@ bool BufferCore::remove_oldest(Partition& partition, std::size_t weight, Cargo& 
       partition.remove(taken);
     }
   }
+  if (has_given_up()) sweep(partition);  // close() may have found the turn taken.
   if (cargo.size() > 0) ring_room();
   return has_room;
 }

@@ -85,6 +85,14 @@ struct Partition {
     return gate.has_room() && weight_gate.has_room(weight);
   }
 
+  /// Whether close is through here: nothing is left, and nothing will come.
+  [[nodiscard]] bool is_finished() const noexcept {
+    return is_finished_.load(std::memory_order_acquire);  // acquire: pairs with finish()
+  }
+  void finish() noexcept {
+    is_finished_.store(true, std::memory_order_release);  // release: pairs with is_finished()
+  }
+
   /// Counts from 1. Consumers only.
   [[nodiscard]] std::uint64_t next_batch_id() noexcept {
     return last_batch_id.fetch_add(1, std::memory_order_relaxed) + 1;  // relaxed: only unique
@@ -106,7 +114,8 @@ struct Partition {
   WeightGate weight_gate;
   Doorbell doorbell;
   std::atomic<std::uint64_t> last_batch_id{0};
-  std::atomic<bool> is_closing{false};  // written by close; read by the consumer
+  std::atomic<bool> is_closing{false};    // written by close; read by the consumer
+  std::atomic<bool> is_finished_{false};  // written by the consumer; read by all
   alignas(kDestructiveBytes) ItemCounts counts;
 };
 

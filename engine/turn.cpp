@@ -15,22 +15,23 @@ bool Turn::try_acquire() noexcept {
 
 bool Turn::acquire_until(TimePoint deadline) noexcept {
   if (try_acquire()) return true;
-  // acquire: as in try_acquire().
-  while (state_.exchange(kAwaited, std::memory_order_acquire) != kFree) {
+  // acq_rel: acquire as in try_acquire(); release: whoever gives back finds what a waiter that gave
+  // up has written before (BufferCore::sweep).
+  while (state_.exchange(kAwaited, std::memory_order_acq_rel) != kFree) {
     futex_wait(state_, kAwaited, deadline);
     // The last try says kAwaited too: a wake-up that came here may have been another waiter's, and
     // whoever gives back next must pass it on.
-    // acquire: as in try_acquire().
+    // acq_rel: as above.
     if (deadline != TimePoint::max() && steady_clock().now() >= deadline) {
-      return state_.exchange(kAwaited, std::memory_order_acquire) == kFree;
+      return state_.exchange(kAwaited, std::memory_order_acq_rel) == kFree;
     }
   }
   return true;
 }
 
 void Turn::give_back() noexcept {
-  // release: pairs with the acquiring side.
-  if (state_.exchange(kFree, std::memory_order_release) == kAwaited) futex_wake(state_, 1);
+  // acq_rel: release pairs with the acquiring side; acquire with a waiter that gave up.
+  if (state_.exchange(kFree, std::memory_order_acq_rel) == kAwaited) futex_wake(state_, 1);
 }
 
 }  // namespace databuffer::detail

@@ -66,8 +66,11 @@ class Buffer {
         detail::Core::start(std::move(options), detail::own_parts<T>(std::forward<F>(factory))));
   }
 
-  /// Closes, for at most `Options::close_timeout`. On a consumer thread of this buffer it does not
-  /// wait: the consumers flush or report what is pending, and end by themselves.
+  /// Closes within `Options::close_timeout`, unless close() has. Then nothing of the user's runs or
+  /// lives any more, but for handler calls that were stuck at the deadline: each keeps its handler,
+  /// its batch and its thread until it returns. A hook or on_drop that is running is waited for.
+  /// On a consumer thread of this buffer it does not wait: the consumers flush or give up what is
+  /// pending, and end by themselves. No other call may be in progress.
   ~Buffer() { core_->abandon(); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -156,9 +159,10 @@ class Buffer {
   /// Where every item went. Exact whenever no call is in progress.
   [[nodiscard]] Ledger ledger() const noexcept { return core_->ledger(); }
 
-  /// Stops accepting (waiting inserts answer kClosed), flushes everything, and returns at the
-  /// latest after `timeout` (default: `Options::close_timeout`). What could not be flushed by then
-  /// goes to on_drop, and is counted in the report. Other calls, now or later, wait for that end.
+  /// Stops accepting (waiting inserts answer kClosed), flushes everything, and returns after
+  /// `timeout` at the latest (default: `Options::close_timeout`), plus the time that on_drop takes:
+  /// what could not be flushed goes there, once for each partition. (A removal, hook or on_drop
+  /// that is under way may add a second.) Of several calls the latest deadline counts.
   template <class Rep, class Period>
   CloseReport close(std::chrono::duration<Rep, Period> timeout) {
     return std::shared_ptr(core_)->close(saturate(timeout));
@@ -174,7 +178,8 @@ class Buffer {
   /// `threading = kManual`: does what is due at `now`, at most one batch in each partition, and
   /// returns when it next wants to run: `now` if there is more to do, TimePoint::max() if only an
   /// insert or a call can bring work. Handlers run inside. One thread at a time; another gets
-  /// `now`. With kOwn it does nothing and returns TimePoint::max().
+  /// `now`. While that thread lives, sync_flush() and close() elsewhere wait for it to do the work.
+  /// With kOwn it does nothing and returns TimePoint::max().
   TimePoint do_work(TimePoint now) { return std::shared_ptr(core_)->do_work(now); }
 
   /// `threading = kManual`: what the last do_work returned, or an earlier time if a batch has been

@@ -40,7 +40,8 @@ enum class Overflow : std::uint8_t {
 /// Who runs the consumers.
 enum class Threading : std::uint8_t {
   kOwn,     ///< One thread for each partition, and one that watches for overdue handlers.
-  kManual,  ///< You: call Buffer::do_work(now) from your own loop, one thread at a time.
+  kManual,  ///< You: call Buffer::do_work(now) from your own loop. (A thread that watches for
+            ///< overdue handlers starts with the first batch, unless flush_timeout is kForever.)
 };
 
 /// How a consumer thread waits for its batch to fill.
@@ -65,7 +66,8 @@ enum class OnOverdue : std::uint8_t {
 [[nodiscard]] std::string_view to_string(OnOverdue action) noexcept;
 
 /// How often a batch whose handler asks for it (FlushResult::retry, `false`, an exception) is tried
-/// again: in place, so that the order stays and the next batch grows meanwhile.
+/// again: in place, so that the order stays and the next batch grows meanwhile. While the buffer
+/// closes the same holds, with pauses that leave time for an attempt before the deadline.
 struct Retry {
   /// Calls with one batch, the first included. 1 … 10^6. 1: no retry.
   std::uint32_t attempts = 1;
@@ -152,7 +154,8 @@ struct Options {
   /// How long insert and insert_batch wait for room under kBlock. 0 … kForever.
   Duration insert_timeout = std::chrono::seconds{5};
 
-  /// How long the destructor waits for pending items to be flushed. 0 … kForever.
+  /// How long the destructor waits for pending items to be flushed; then it gives them up. It does
+  /// not wait again after a close() that has reached its deadline. 0 … kForever.
   Duration close_timeout = std::chrono::seconds{60};
 
   /// Receives every item the buffer gives up on, with the reason; runs on the thread that gives up.

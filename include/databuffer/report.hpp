@@ -59,7 +59,7 @@ struct Ledger {
 /// How a call that waits, sync_flush or close, ended.
 enum class CallStatus : std::uint8_t {
   kDone,       ///< Everything it covers has been handled.
-  kTimedOut,   ///< Its timeout passed first; what it started goes on.
+  kTimedOut,   ///< Its timeout passed first. (A sync_flush goes on; a close has given up the rest.)
   kReentrant,  ///< Refused: called on a thread that is working for this buffer, where it would wait
                ///< for itself (a handler, on_drop, or an item's constructor).
   kClosed,     ///< The buffer is already closed, or this process is a fork of the buffer's.
@@ -78,13 +78,21 @@ struct FlushReport {
   std::shared_ptr<const FlushResult> result;
 };
 
-/// close()'s answer. `ledger` shows what was flushed; what was not is named here.
+/// close()'s answer: what became of the items that it found, or that were on their way in.
 struct CloseReport {
+  /// kDone: everything was handed to a handler, and every call has returned. kTimedOut: the
+  /// deadline came first. Or kReentrant, kClosed (a forked child).
   CallStatus status = CallStatus::kDone;
+  std::uint64_t failed = 0;     ///< Failed for good since close() began; they went to on_drop.
   std::uint64_t dropped = 0;    ///< Given up at the deadline, through on_drop, in all partitions.
   std::uint64_t in_flight = 0;  ///< Still in a handler's hands when close() returned.
   Duration duration{};          ///< From the first close() to its end.
-  Ledger ledger;
+  Ledger ledger;                ///< Since the buffer started.
+
+  /// Whether every item was flushed: nothing failed, was given up, or is still on its way.
+  [[nodiscard]] bool is_complete() const noexcept {
+    return status == CallStatus::kDone && failed + dropped + in_flight + ledger.pending == 0;
+  }
 };
 
 /// One partition, seen from outside. A snapshot; fields may be a batch apart.

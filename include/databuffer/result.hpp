@@ -17,7 +17,8 @@ namespace databuffer {
 /// stays with the caller, untouched.
 enum class InsertStatus : std::uint8_t {
   kAccepted,  ///< The item will reach exactly one end of the ledger.
-  kFull,      ///< No room, and this call does not wait (or may not: a consumer thread never does).
+  kFull,  ///< No room, and this call does not wait (or may not: a consumer thread, or the thread
+          ///< that drives a kManual buffer, would wait for itself).
   kTimedOut,  ///< No room appeared within the timeout.
   kClosed,    ///< close() has begun, or this process is a fork of the buffer's.
   kDropped,   ///< No room, and `overflow = kDropNewest`: the item was taken and given to on_drop.

@@ -146,7 +146,6 @@ std::string PartitionModel::begin_call(const std::vector<std::uint32_t>& numbers
   expected_.clear();
   for (const Entry& entry : in_hand_) expected_.push_back(entry.number);
   is_in_call_ = true;
-  is_last_ = is_closing_;
   call_began_ = now;
   if (++attempt_ > 1) ++counts_.retries;
   if (numbers != expected_) return "a batch of other items";
@@ -184,6 +183,7 @@ std::string PartitionModel::gather(const std::vector<std::uint32_t>& numbers,
   waiting_behind_ = pending_.size();
   ++batch_id_;
   attempt_ = 0;
+  last_answer_.clear();
   batch_began_ = now;
   is_halving_ = false;
   ranges_.push_back(std::move(batch));
@@ -205,7 +205,7 @@ void PartitionModel::end_call(const Verdict& verdict, TimePoint now, bool has_gi
     give_up(range, verdict, drops);
   } else {
     settle_part(verdict, range);
-    if (!is_halving_ && !is_last_ && schedule_retry(verdict, now)) {
+    if (!is_halving_ && !has_given_up && schedule_retry(verdict, now)) {
       ranges_.push_back(std::move(range));
     } else if (options_->retry.isolate && range.size() > 1 && !has_given_up) {
       is_halving_ = true;
@@ -247,6 +247,7 @@ bool PartitionModel::schedule_retry(const Verdict& verdict, TimePoint now) {
     return false;
   }
   retry_due_ = {due, deadline_after(now, std::max(longest, verdict.retry_after))};
+  last_answer_ = verdict.message;
   return true;
 }
 
@@ -258,6 +259,22 @@ void PartitionModel::give_up(const Range& range, const Verdict& verdict, std::ve
   if (verdict.is_taken) return;
   Drop& drop = drops.emplace_back(Drop{DropReason::kFailed, index_, batch_id_, verdict.message});
   for (const Entry& entry : range) drop.numbers.push_back(entry.number);
+}
+
+void PartitionModel::give_up_all(std::vector<Drop>& drops) {
+  while (!ranges_.empty()) {
+    Drop& drop = drops.emplace_back(Drop{DropReason::kClosed, index_, batch_id_, last_answer_});
+    for (const Entry& entry : ranges_.back()) drop.numbers.push_back(entry.number);
+    ledger_.in_flight -= ranges_.back().size();
+    ledger_.dropped_closed += ranges_.back().size();
+    ranges_.pop_back();
+  }
+  if (!pending_.empty()) {
+    Drop& drop = drops.emplace_back(Drop{.reason = DropReason::kClosed, .partition_index = index_});
+    drop.numbers = remove_all();
+    ledger_.dropped_closed += drop.numbers.size();
+  }
+  is_finished_ = true;
 }
 
 void PartitionModel::end_batch() {

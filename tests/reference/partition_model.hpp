@@ -80,6 +80,8 @@ class PartitionModel {
   [[nodiscard]] bool has_batch() const noexcept { return !ranges_.empty(); }
   [[nodiscard]] bool is_idle() const noexcept { return pending_.empty() && !has_batch(); }
   [[nodiscard]] bool is_finished() const noexcept { return is_finished_; }
+  /// close() has reached its deadline: what is left of the batch under way, and what is pending.
+  void give_up_all(std::vector<Drop>& drops);
 
   // Handler calls.
 
@@ -141,7 +143,7 @@ class PartitionModel {
   TimePoint call_began_{};
   Window retry_due_{};
   bool is_halving_ = false;
-  bool is_last_ = false;
+  std::string last_answer_{};  // that asked for a retry of the batch under way
   bool is_in_call_ = false;
 
   // What info() and sync_flush report.

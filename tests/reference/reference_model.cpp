@@ -187,12 +187,13 @@ void ReferenceModel::begin_close() {
 
 void ReferenceModel::give_up_pending() {
   has_given_up_ = true;
-  for (std::size_t index = 0; index < partitions_.size(); ++index) {
-    Drop drop{.reason = DropReason::kClosed, .partition_index = index};
-    drop.numbers = partitions_[index].remove_all();
-    partitions_[index].ledger().dropped_closed += drop.numbers.size();
-    if (!drop.numbers.empty()) drops_.push_back(std::move(drop));
-  }
+  for (PartitionModel& partition : partitions_) partition.give_up_all(drops_);
+}
+
+bool ReferenceModel::has_nothing_left() const {
+  return std::all_of(partitions_.begin(), partitions_.end(), [](const PartitionModel& partition) {
+    return partition.pending().empty() && partition.ledger().in_flight == 0;
+  });
 }
 
 bool ReferenceModel::is_finished() const {

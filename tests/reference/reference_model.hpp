@@ -48,6 +48,8 @@ class ReferenceModel {
   void give_up_pending();
   [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
   [[nodiscard]] bool is_finished() const;
+  [[nodiscard]] bool has_nothing_left() const;
+  [[nodiscard]] bool has_given_up() const noexcept { return has_given_up_; }
 
   // One look at every partition: do_work, or a step of a call that waits.
 

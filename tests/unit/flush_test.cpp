@@ -232,6 +232,28 @@ TEST_SUITE("sync_flush") {
     CHECK(buffer.handled() == numbers(0, 25));
   }
 
+  TEST_CASE("no report is closed before all partitions are through") {
+    ManualBuffer<int>* self = nullptr;
+    ManualBuffer<int> buffer({.partitions = 2, .max_size = 10},
+                             [&](Batch<int>& batch, const FlushContext& context) {
+                               // What partition 1 hands on is a full batch of partition 0.
+                               if (context.partition_index == 1 && batch.size() == 3) {
+                                 for (int item = 0; item < 20; ++item) (*self)->insert(item);
+                               }
+                               return FlushResult::ok();
+                             });
+    self = &buffer;
+    for (int item = 0; item < 6; ++item) buffer->insert(item);
+    const std::vector<FlushReport> reports = buffer->sync_flush();
+    REQUIRE(reports.size() == 2);
+    std::uint64_t reported = 0;
+    for (const FlushReport& report : reports) {
+      CHECK(report.status == CallStatus::kDone);
+      reported += report.items;
+    }
+    CHECK(reported == buffer.handled().size());
+  }
+
   TEST_CASE("items that were taken are not waited for") {
     ManualBuffer<int> buffer({.max_size = 10});
     buffer->insert_batch(numbers(0, 5));

@@ -213,6 +213,18 @@ TEST_SUITE("insert") {
     CHECK(buffer->size() == 6);
   }
 
+  TEST_CASE("an insert never waits for the thread that it is on to make room") {
+    ManualBuffer<int> buffer({.max_size = 2, .capacity = 2});
+    buffer->insert_batch(numbers(0, 2));
+    CHECK(buffer->insert(2, kForever) == InsertStatus::kFull);
+    CHECK(buffer->insert_keyed(1, 2, kForever) == InsertStatus::kFull);
+    CHECK(buffer->insert_batch(numbers(2, 2), kForever) ==
+          InsertBatchResult{InsertStatus::kFull, 0});
+    buffer.work();  // It drives the buffer now, if it did not before.
+    CHECK(buffer->insert_batch(numbers(2, 4), kForever) ==
+          InsertBatchResult{InsertStatus::kFull, 2});
+  }
+
   TEST_CASE("insert waits for the options' insert_timeout") {
     FullBuffer<int> buffer(0, {.insert_timeout = 0s});
     CHECK(buffer->insert(1) == InsertStatus::kTimedOut);

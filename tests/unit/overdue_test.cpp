@@ -116,14 +116,44 @@ TEST_SUITE("handler call") {
 
   TEST_CASE("a token set late is the call's that was overdue, not the next one's") {
     HandlerCall call(TimePoint{});
-    const std::stop_token first = call.begin(TimePoint{}, 1, 1);
+    const std::stop_token first = call.begin(TimePoint{}, 1, 1).value();
     HandlerCall::Overdue overdue;
     REQUIRE(call.report_overdue(TimePoint{5s}, 5s, overdue));
     call.end(TimePoint{6s});
-    const std::stop_token second = call.begin(TimePoint{7s}, 2, 1);
+    const std::stop_token second = call.begin(TimePoint{7s}, 2, 1).value();
     overdue.stop.request_stop();
     CHECK(first.stop_requested());
     CHECK_FALSE(second.stop_requested());
+  }
+
+  TEST_CASE("barred, no further call begins, and the one that is inside goes on") {
+    HandlerCall call(TimePoint{});
+    REQUIRE(call.begin(TimePoint{}, 1, 1));
+    CHECK(call.is_inside());
+    call.bar();
+    CHECK(call.is_inside());
+    CHECK(call.leave());
+    CHECK_FALSE(call.is_inside());
+    call.end(TimePoint{1s});
+    CHECK_FALSE(call.begin(TimePoint{2s}, 2, 1).has_value());
+    CHECK_FALSE(call.is_inside());
+  }
+
+  TEST_CASE(
+      "only a call that is inside its handler can be disowned, and it finds out as it leaves") {
+    HandlerCall call(TimePoint{});
+    SUBCASE("inside") {
+      REQUIRE(call.begin(TimePoint{}, 1, 1));
+      CHECK(call.disown());
+      CHECK_FALSE(call.leave());
+    }
+    SUBCASE("returned") {
+      REQUIRE(call.begin(TimePoint{}, 1, 1));
+      CHECK(call.leave());
+      CHECK_FALSE(call.disown());
+    }
+    SUBCASE("none") { CHECK_FALSE(call.disown()); }
+    CHECK_FALSE(call.begin(TimePoint{1s}, 2, 1).has_value());
   }
 
   TEST_CASE("it describes itself while it runs and after") {

@@ -220,25 +220,44 @@ TEST_SUITE("retry") {
           kForever);
   }
 
-  TEST_CASE("close interrupts the pause and grants one last attempt (S2)") {
-    bool is_up = false;
-    RetryBuffer test(
-        Retry{.attempts = 100, .initial_backoff = 1h, .max_backoff = 1h},
-        [&](auto&, auto&) { return is_up ? FlushResult::ok() : FlushResult::retry("down"); });
+  TEST_CASE(
+      "close tries a batch as often as the options say, without the pauses of a test's clock") {
+    int calls_until_up = 1;  // S2, H9
+    RetryBuffer test(Retry{.attempts = 5, .initial_backoff = 1h, .max_backoff = 1h},
+                     [&](auto&, auto&) {
+                       return calls_until_up-- > 0 ? FlushResult::retry("down") : FlushResult::ok();
+                     });
     test.insert(1, 4);
-    test.run();
-    REQUIRE(test.calls.size() == 1);
-    SUBCASE("which succeeds") {
-      is_up = true;
-      CHECK(test.buffer().close(10s).status == CallStatus::kDone);
-      CHECK(test.buffer().ledger().flushed == 4);
+    SUBCASE("one that waits for its retry") {
+      test.run();
+      REQUIRE(test.calls.size() == 1);
+      const CloseReport report = test.buffer().close(10s);
+      CHECK(report.is_complete());
+      CHECK(report.ledger.flushed == 4);
+      CHECK(test.calls.size() == 2);
     }
-    SUBCASE("or fails for good") {
-      CHECK(test.buffer().close(10s).status == CallStatus::kDone);
-      CHECK(test.buffer().ledger().failed == 4);
+    SUBCASE("one whose first call comes then") {
+      calls_until_up = 4;
+      CHECK(test.buffer().close(10s).is_complete());
+      CHECK(test.calls.size() == 5);
+    }
+    SUBCASE("and no more often: then it has failed, and the report says so") {
+      calls_until_up = 5;
+      const CloseReport report = test.buffer().close(10s);
+      CHECK(report.status == CallStatus::kDone);
+      CHECK(report.failed == 4);
+      CHECK_FALSE(report.is_complete());
+      CHECK(test.dropped == std::vector{1, 2, 3, 4});
+      CHECK(test.calls.size() == 5);
+    }
+    SUBCASE("out of time, what waits for its retry is given up") {
+      calls_until_up = 100;
+      const CloseReport report = test.buffer().close(0s);
+      CHECK(report.status == CallStatus::kTimedOut);
+      CHECK(report.dropped == 4);
+      CHECK(report.in_flight == 0);
       CHECK(test.dropped == std::vector{1, 2, 3, 4});
     }
-    CHECK(test.calls.size() == 2);
     test.check_ledger();
   }
 
