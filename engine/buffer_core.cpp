@@ -64,6 +64,7 @@ BufferCore::BufferCore(Options options, Parts parts)
       process_hooks_(process_hooks()),
       router_(options_.partitions, options_.max_size),
       seats_(partitions_),
+      space_waiters_(partitions_, options_.partitions, attention),
       seeds_(seed_of(options_)) {
   for (std::size_t index = 0; index < options_.partitions; ++index) {
     partitions_.push_back(std::make_unique<Partition>(index, options_, parts_.make_lane()));
@@ -237,7 +238,7 @@ bool BufferCore::is_forked() const noexcept {
 }
 
 bool BufferCore::is_closed() const noexcept {
-  // seq_cst: as its writers; RoomBell's rule relies on it.
+  // seq_cst: as its writers.
   return (attention.load(std::memory_order_seq_cst) & (kClosed | kForked)) != 0;
 }
 

@@ -20,9 +20,9 @@
 #include "engine/hook_table.hpp"
 #include "engine/overdue_watch.hpp"
 #include "engine/partition.hpp"
-#include "engine/room_bell.hpp"
 #include "engine/router.hpp"
 #include "engine/seats.hpp"
+#include "engine/space_waiters.hpp"
 
 namespace databuffer::detail {
 
@@ -66,7 +66,12 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   // For the consumers and the seats.
   [[nodiscard]] TimePoint now() const noexcept { return clock_.now(); }
   [[nodiscard]] Seats& seats() noexcept { return seats_; }
-  void ring_room() noexcept { room_bell_.ring(); }
+  /// What left the pending items. Requires the turn. Their room is free before they are gone: who
+  /// sees that nothing is pending finds room.
+  void remove(Partition& partition, const Drain::Taken& taken) noexcept {
+    space_waiters_.release(partition, taken.items, taken.weight);
+    partition.count_removed(taken.items);
+  }
   void notice_call() noexcept;
   void report_overdue(std::size_t partition_index, HandlerCall::Overdue& overdue);
   /// A retired consumer's call has returned after all.
@@ -186,23 +191,24 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   void insert_items(InsertCall& call, Seat& seat);
   bool insert_some(InsertCall& call, Seat& seat, Slot& slot);
   [[nodiscard]] Slot* find_room(InsertCall& call, Seat& seat) noexcept;
-  [[nodiscard]] Slot* find_turn(Seat& seat, std::size_t weight) noexcept;
-  [[nodiscard]] bool has_weight_room(const Slot& slot, std::size_t weight) const noexcept {
-    return partitions_[slot.partition_index]->weight_gate.has_room(weight);
-  }
+  template <class TakeRoom>
+  [[nodiscard]] Slot* find_turn(Seat& seat, TakeRoom take_room) noexcept;
+  [[nodiscard]] bool take_room(InsertCall& call, Slot& slot) noexcept;
+  void take_back(Seat& seat, std::size_t partition_index) noexcept;
   [[nodiscard]] Gate& gate_of(const Slot& slot) const noexcept {
     return partitions_[slot.partition_index]->gate;
   }
   [[nodiscard]] PushResult push(Slot& slot, Source& source, std::size_t& count) noexcept;
-  bool overflow(InsertCall& call, Seat& seat);
-  bool wait_for_room(InsertCall& call);
-  void demand_flush(const InsertCall& call) noexcept;
+  [[nodiscard]] Slot* overflow(InsertCall& call, Seat& seat);
+  [[nodiscard]] Slot* wait_for_room(InsertCall& call, Seat& seat);
   bool read_next(InsertCall& call);
   bool weigh_next(InsertCall& call);
   [[nodiscard]] std::size_t weight_of_prepared(const InsertCall& call,
                                                std::size_t count) const noexcept;
   Source::Prepared prepare_weighed(InsertCall& call, Partition& partition, std::size_t count);
-  bool remove_oldest(Partition& partition, std::size_t weight, Cargo& cargo);
+  [[nodiscard]] bool drop_oldest(InsertCall& call, Partition& partition, Slot& slot);
+  [[nodiscard]] bool remove_oldest(InsertCall& call, Partition& partition, Slot& slot);
+  void drop_newest(InsertCall& call, Partition& partition);
   void drop_stranded(InsertCall& call) noexcept;
   std::size_t drop_from_source(InsertCall& call, Partition& partition, std::size_t count);
   void drop_unqueued(InsertCall& call, Partition& partition, Cargo& items,
@@ -221,7 +227,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   // Shared; each says by whom.
   Router router_;
   Seats seats_;
-  RoomBell room_bell_;
+  SpaceWaiters space_waiters_;
   std::atomic<bool> is_polling_{false};           // kManual: a thread does the consumers' work
   std::atomic<pid_t> driver_{0};                  // kManual: the thread that called do_work last
   std::atomic<bool> has_watch_{false};            // the watch's thread was started

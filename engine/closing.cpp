@@ -86,12 +86,12 @@ void BufferCore::begin_close() noexcept {
     close_began_ = began;
     failed_before_close_ = failed;
   }
-  // [C1] seq_cst: before the heavy fence, and in RoomBell's total order.
+  // [C1] seq_cst: before the heavy fence. Before space_waiters_.close(), too: see there.
   attention.fetch_or(kClosed, std::memory_order_seq_cst);
   // After it every producer either has its mark set, or reads `attention` anew and turns back. So
   // when the consumers have seen all marks gone, nothing more can come ([P1], [P2]).
   heavy_fence();
-  room_bell_.ring();
+  space_waiters_.close();
   for (const auto& partition : partitions_) {
     // release: pairs with Consumer::step(): the fence came first.
     partition->is_closing.store(true, std::memory_order_release);
@@ -183,7 +183,7 @@ void BufferCore::sweep(Partition& partition) noexcept {
       if (!partition.turn.acquire_until(deadline_after(steady_clock().now(), kGrace))) return;
       {
         const Turn::Holder holder(partition.turn, *this);
-        partition.remove(partition.drain.take(pending, 0, *cargo));
+        remove(partition, partition.drain.take(pending, 0, *cargo));
       }
       if (cargo->size() == 0) return;
       give_up(partition, cargo->data(), cargo->size(), {});

@@ -206,9 +206,8 @@ bool Consumer::gather(FlushReason reason, TimePoint now) {
     since = left_behind_since(passes_before, now);
     // relaxed: remove() publishes it: who sees the items gone sees them in flight.
     partition_.counts.in_flight.fetch_add(taken.items, std::memory_order_relaxed);
-    partition_.remove(taken);
+    buffer_.remove(partition_, taken);
   }
-  buffer_.ring_room();
   if (flusher_.cargo().size() == 0) return false;
 
   const std::size_t left_behind = partition_.pending();

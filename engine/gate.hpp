@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "databuffer/detail/assert.hpp"
 #include "databuffer/detail/cache_line.hpp"
 #include "databuffer/detail/slot.hpp"
 
@@ -14,15 +15,22 @@ namespace databuffer::detail {
 // A partition's capacity, by debt: a producer tells the shared count of its inserts only once every
 // `settle_items`, and only then asks whether the partition is full.
 //
-//   settled_ = items settled - items released.  True pending = settled_ + the slots' debts.
+//   settled_ = items settled + room taken - items released, + kBarred while somebody waits.
+//   True pending = settled_ - room taken + the slots' debts.
 //
-// So no insert is refused while fewer than `capacity` items are pending (debts are never negative,
-// and release counts at most what is gone), and each producer thread passes the capacity by less
-// than `settle_items`: after a look that leaves `room`, it may insert min(settle_items, room) items
-// unasked, so that one producer alone never passes it at all.
+// So no insert is refused while fewer than `capacity` items are pending or on their way in (debts
+// are never negative, and release counts at most what is gone), and each producer thread passes the
+// capacity by less than `settle_items`: after a look that leaves `room`, it may insert
+// min(settle_items, room) items unasked, so that one producer alone never passes it at all.
 //
-// The full/room handshake with waiting producers is RoomBell's; all accesses here are seq_cst for
-// it.
+// Where settle_items is 1, below a capacity of 128, a look takes the place: `settled_word` is one
+// ahead of `word` until the item is in. So the capacity is exact however many producers there are.
+// A place that no item used goes back before the call runs code of the user's or ends (take_back).
+//
+// The bar: while an insert waits for room of this partition, `settled_` is so high that everybody
+// who asks is refused, and queues behind it; and whoever releases room sees in the same
+// read-modify-write that somebody is to be served. All accesses here are seq_cst. The protocol is
+// SpaceWaiters'.
 class Gate {
  public:
   explicit Gate(std::size_t capacity) noexcept
@@ -32,11 +40,12 @@ class Gate {
   /// Settles the slot's debt. Returns whether there is room; then the slot may take some more items
   /// before it asks again. Threads: the slot's owner.
   bool settle(Slot& slot) noexcept {
+    if (is_exact()) return settle_exactly(slot);
     const std::uint64_t word = own_word(slot);
     const std::int64_t settled = add_debt(slot, word);
     const std::int64_t room = capacity_ - settled;
     if (room <= 0) {
-      end_allowance(slot, word);
+      end_allowance(slot);
       return false;
     }
     slot.room_until = word + allowance(room);
@@ -48,15 +57,14 @@ class Gate {
   bool admits(Slot& slot) noexcept { return own_word(slot) < slot.room_until || settle(slot); }
 
   /// Whether it may take `count` items that are to go in at once, with no code of the user's
-  /// before. Sets whether their room had to be taken: then they are settled, or unreserve()d.
+  /// before. Sets whether their room had to be taken: then they are settled, or released.
   bool admits_batch(Slot& slot, std::size_t count, bool& is_reserved) noexcept {
     const std::uint64_t word = own_word(slot);
     is_reserved = word + count > slot.room_until;
     if (!is_reserved) return true;
     const Room room = take_room(slot, count, count);
     if (room.granted == 0) return false;
-    slot.room_until = word + count + allowance(room.left);
-    note_pending(slot, capacity_ - room.left);
+    slot.room_until = word + count + (is_exact() ? 0 : allowance(room.left));
     return true;
   }
 
@@ -67,35 +75,39 @@ class Gate {
     return take_room(slot, least, most).granted;
   }
 
-  /// They did not go in after all. RoomBell::ring() must follow.
-  void unreserve(Slot& slot, std::size_t count) noexcept {
-    end_allowance(slot, own_word(slot));
-    release(count);
+  /// `used` of `granted` items went in. Returns for how many there is room left, to be released.
+  [[nodiscard]] std::size_t finish_reserved(Slot& slot, std::size_t granted,
+                                            std::size_t used) noexcept {
+    slot.settled_word += used;
+    end_allowance(slot);
+    return granted - used;
   }
 
-  /// `used` of `granted` items went in; the rest of the room goes back. Returns whether any did.
-  bool finish_reserved(Slot& slot, std::size_t granted, std::size_t used) noexcept {
-    slot.settled_word += used;
-    end_allowance(slot, own_word(slot));
-    if (used == granted) return false;
-    release(granted - used);
-    return true;
+  /// The place that a look took for the slot and that no item used, to be released: 1, or 0.
+  [[nodiscard]] std::size_t take_back(Slot& slot) noexcept {
+    if (debt_of(slot, own_word(slot)) >= 0) return 0;
+    --slot.settled_word;
+    end_allowance(slot);
+    return 1;
+  }
+
+  /// The next insert asks, and round robin moves on before it does.
+  static void end_allowance(Slot& slot) noexcept {
+    slot.turn_until = slot.room_until = own_word(slot);
   }
 
   /// Tells the slot's debt without asking for room: its thread ends.
   void settle_up(Slot& slot) noexcept {
-    const std::uint64_t word = own_word(slot);
-    add_debt(slot, word);
-    end_allowance(slot, word);
+    add_debt(slot, own_word(slot));
+    end_allowance(slot);
   }
 
-  /// `items` have left the partition. RoomBell::ring() must follow.
-  void release(std::size_t items) noexcept {
-    settled_.fetch_sub(static_cast<std::int64_t>(items), std::memory_order_seq_cst);  // see the top
-  }
-
-  [[nodiscard]] bool has_room() const noexcept {
-    return settled_.load(std::memory_order_seq_cst) < capacity_;  // seq_cst: see the top
+  /// `items` have left the partition, or did not come. Returns whether somebody waits for them.
+  /// SpaceWaiters::release() only.
+  [[nodiscard]] bool release(std::size_t items) noexcept {
+    // seq_cst: see the top.
+    return settled_.fetch_sub(static_cast<std::int64_t>(items), std::memory_order_seq_cst) >=
+           kBarred / 2;
   }
 
   /// Items to give up so that there is room for one more.
@@ -105,19 +117,49 @@ class Gate {
     return over > 0 ? static_cast<std::size_t>(over) : 0;
   }
 
+  // SpaceWaiters only.
+
+  /// Somebody waits: nobody else gets room.
+  void bar() noexcept {
+    settled_.fetch_add(kBarred, std::memory_order_seq_cst);  // see the top
+  }
+  /// Nobody waits any more.
+  void unbar() noexcept {
+    settled_.fetch_sub(kBarred, std::memory_order_seq_cst);  // see the top
+  }
+  /// While it is barred: takes room for up to `most` items, for one who waits. Returns for how
+  /// many.
+  [[nodiscard]] std::size_t grant(std::size_t most) noexcept {
+    return take(1, most, capacity_ + kBarred).granted;
+  }
+
  private:
   struct Room {
     std::size_t granted = 0;
     std::int64_t left = 0;
   };
 
+  [[nodiscard]] bool is_exact() const noexcept { return settle_items_ == 1; }
+
+  bool settle_exactly(Slot& slot) noexcept {
+    if (take_room(slot, 1, 1).granted == 0) return false;
+    slot.room_until = ++slot.settled_word;
+    return true;
+  }
+
   Room take_room(Slot& slot, std::size_t least, std::size_t most) noexcept {
-    const std::uint64_t word = own_word(slot);
-    std::int64_t settled = add_debt(slot, word);
-    end_allowance(slot, word);  // What was free is taken, or it is full.
+    add_debt(slot, own_word(slot));
+    end_allowance(slot);  // What was free is taken, or it is full.
+    const Room room = take(least, most, capacity_);
+    if (room.granted > 0) note_pending(slot, capacity_ - room.left);
+    return room;
+  }
+
+  Room take(std::size_t least, std::size_t most, std::int64_t limit) noexcept {
+    std::int64_t settled = settled_.load(std::memory_order_seq_cst);  // see the top
     Room room;
     do {
-      const std::int64_t free = capacity_ - settled;
+      const std::int64_t free = limit - settled;
       room.granted = free > 0 ? std::min(most, static_cast<std::size_t>(free)) : 0;
       if (room.granted < least) return {};
       room.left = free - static_cast<std::int64_t>(room.granted);
@@ -125,11 +167,6 @@ class Gate {
     } while (!settled_.compare_exchange_weak(
         settled, settled + static_cast<std::int64_t>(room.granted), std::memory_order_seq_cst));
     return room;
-  }
-
-  /// The next insert asks, and round robin moves on before it does.
-  static void end_allowance(Slot& slot, std::uint64_t word) noexcept {
-    slot.turn_until = slot.room_until = word;
   }
 
   [[nodiscard]] std::uint64_t allowance(std::int64_t room) const noexcept {
@@ -152,12 +189,16 @@ class Gate {
 
   std::int64_t add_debt(Slot& slot, std::uint64_t word) noexcept {
     const std::int64_t debt = debt_of(slot, word);
+    DATABUFFER_ASSERT(debt >= 0);
     slot.settled_word = word;
     if (debt == 0) return settled_.load(std::memory_order_seq_cst);  // seq_cst: see the top
     return settled_.fetch_add(debt, std::memory_order_seq_cst) + debt;
   }
 
   friend struct Layout;
+
+  // Above every capacity (Options), and far from overflow.
+  static constexpr std::int64_t kBarred = std::int64_t{1} << 60U;
 
   const std::int64_t capacity_;
   const std::int64_t settle_items_;
@@ -184,6 +225,7 @@ class WeightGate {
 
   /// Takes room for an item. Returns whether there was.
   [[nodiscard]] bool reserve(std::size_t weight) noexcept {
+    if (capacity_ == 0) return true;
     std::int64_t pending = pending_.load(std::memory_order_seq_cst);  // seq_cst: as Gate
     const auto added = static_cast<std::int64_t>(weight);
     do {
@@ -193,7 +235,7 @@ class WeightGate {
     return true;
   }
 
-  /// Weight that left, or did not go in after all. RoomBell::ring() must follow.
+  /// Weight that left, or did not go in after all. SpaceWaiters only.
   void release(std::size_t weight) noexcept {
     pending_.fetch_sub(static_cast<std::int64_t>(weight), std::memory_order_seq_cst);  // as Gate
   }

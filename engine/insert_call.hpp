@@ -2,12 +2,34 @@
 
 #include <cstddef>
 #include <exception>
+#include <memory>
 #include <optional>
 
 #include "databuffer/detail/source.hpp"
 #include "engine/buffer_core.hpp"
 
 namespace databuffer::detail {
+
+/// The oldest items, removed to make room; they go to on_drop when this ends, come what may.
+class BufferCore::GivenUp {
+ public:
+  GivenUp(BufferCore& buffer, Partition& partition)
+      : buffer_(buffer), partition_(partition), cargo_(partition.lane->make_cargo()) {}
+  ~GivenUp() {
+    DropInfo info;
+    info.reason = DropReason::kOldest;
+    buffer_.drop(partition_, cargo_->data(), cargo_->size(), info);
+  }
+  GivenUp(const GivenUp&) = delete;
+  GivenUp& operator=(const GivenUp&) = delete;
+  [[nodiscard]] Cargo& cargo() noexcept { return *cargo_; }
+  [[nodiscard]] const Partition& partition() const noexcept { return partition_; }
+
+ private:
+  BufferCore& buffer_;
+  Partition& partition_;
+  std::unique_ptr<Cargo> cargo_;
+};
 
 /// One call of the insert family, and how far it has come.
 struct BufferCore::InsertCall {
@@ -20,9 +42,14 @@ struct BufferCore::InsertCall {
   std::size_t accepted = 0;
   InsertStatus status = InsertStatus::kAccepted;
   std::exception_ptr exception{};
-  std::size_t weight = 0;               // of the next item, where there are limits by weight
+  std::size_t weight = 0;  // of the next item, where there are limits by weight
+  // Room that was taken for the next items, and by weight for the first. 0, though there is room:
+  // one item, that goes in at once.
+  std::size_t room = 0;
   bool is_nested = false;               // met a slot that this very thread is inside of
   std::optional<TimePoint> deadline{};  // of the wait, once it has begun; steady clock
+  // Of one partition, until all is in: what on_drop inserts must not take the room.
+  std::optional<GivenUp> given_up{};
 
   bool end(InsertStatus how) noexcept {
     status = how;

@@ -38,6 +38,7 @@ std::string describe(const std::exception_ptr& exception) noexcept {
 
 InsertBatchResult BufferCore::insert(std::size_t partition_index, Source& source, std::size_t count,
                                      Timeout timeout, bool may_wait) {
+  if (Seat* const seat = find_seat(); seat != nullptr) take_back(*seat, partition_index);
   if (is_closed()) return {InsertStatus::kClosed, 0};
   if (count == 0) return {};
   InsertCall call{source, count, partition_index, timeout.value_or(options_.insert_timeout),
@@ -61,6 +62,7 @@ InsertBatchResult BufferCore::insert(std::size_t partition_index, Source& source
   } catch (const std::bad_alloc&) {
     call.status = InsertStatus::kNoMemory;
   }
+  call.given_up.reset();
   drop_stranded(call);
   if (is_heard) {
     const std::string error = call.exception ? describe(call.exception) : std::string();
@@ -82,10 +84,9 @@ void BufferCore::insert_items(InsertCall& call, Seat& seat) {
       return;
     }
     if (options_.weigh && !weigh_next(call)) return;
-    Slot* const slot = find_room(call, seat);
-    if (call.is_nested) return;
-    const bool goes_on = slot != nullptr ? insert_some(call, seat, *slot) : overflow(call, seat);
-    if (!goes_on) return;
+    Slot* slot = find_room(call, seat);
+    if (slot == nullptr) slot = overflow(call, seat);
+    if (slot == nullptr || call.is_nested || !insert_some(call, seat, *slot)) return;
   }
 }
 
@@ -111,32 +112,58 @@ bool BufferCore::weigh_next(InsertCall& call) {
   return true;
 }
 
-// The slot for the call's next item: of the partition it is bound to, or of that whose turn it is.
+// The slot for the call's next item, with room taken: of the partition it is bound to, or of that
+// whose turn it is. Null if there is none. A slot that this thread is inside of makes the call
+// nested.
 Slot* BufferCore::find_room(InsertCall& call, Seat& seat) noexcept {
   Slot* slot = nullptr;
   if (call.partition_index == kAnyPartition) {
     slot = seat.cursor;
-    if (own_word(*slot) >= slot->turn_until || !has_weight_room(*slot, call.weight)) {
-      slot = find_turn(seat, call.weight);
+    if (own_word(*slot) >= slot->turn_until || !take_room(call, *slot)) {
+      slot = find_turn(seat, [&](Slot& next) { return take_room(call, next); });
     }
   } else {
     slot = seat.slots[call.partition_index];
-    if (!is_marked(*slot) &&
-        !(has_weight_room(*slot, call.weight) && gate_of(*slot).admits(*slot))) {
-      return nullptr;
-    }
+    if (!is_marked(*slot) && !take_room(call, *slot)) return nullptr;
   }
   call.is_nested = slot != nullptr && is_marked(*slot);
   return slot;
 }
 
+// Takes room in the slot's partition for the call's next items: as many as there is room for. By
+// weight, for the first. Returns whether there was.
+bool BufferCore::take_room(InsertCall& call, Slot& slot) noexcept {
+  Partition& partition = *partitions_[slot.partition_index];
+  // Where code of the user's runs before the push, what that inserts could take the room.
+  if (!options_.weigh && call.source.is_ready()) return partition.gate.admits(slot);
+  if (options_.weigh && !partition.weight_gate.has_room(call.weight)) return false;
+  call.room = partition.gate.reserve(slot, 1, call.count - call.accepted);
+  if (call.room == 0) return false;
+  if (!options_.weigh || partition.weight_gate.reserve(call.weight)) return true;
+  space_waiters_.release(partition, std::exchange(call.room, 0), 0);  // Somebody was faster.
+  return false;
+}
+
+// Gives back the place, and the turn, that the fast path has taken and could not use. The call
+// begins anew, and anybody's code may run before it takes one.
+void BufferCore::take_back(Seat& seat, std::size_t partition_index) noexcept {
+  Slot& slot = partition_index == kAnyPartition ? *seat.cursor : *seat.slots[partition_index];
+  if (is_marked(slot)) return;  // The place is in use, further up this stack.
+  Partition& partition = *partitions_[slot.partition_index];
+  const std::size_t unused = partition.gate.take_back(slot);
+  if (unused == 0) return;
+  if (partition_index == kAnyPartition) router_.give_turn_back(seat, slot);
+  space_waiters_.release(partition, unused, 0);
+}
+
 // Round robin passes on to the next partition with room before anything waits. Null if none has it;
 // a slot that this thread is inside of, if it comes to that first.
-Slot* BufferCore::find_turn(Seat& seat, std::size_t weight) noexcept {
+template <class TakeRoom>
+Slot* BufferCore::find_turn(Seat& seat, TakeRoom take_room) noexcept {
   Slot* slot = &router_.following(seat);
   for (std::size_t tried = 0; tried < partitions_.size(); ++tried, slot = slot->next) {
     if (is_marked(*slot)) return slot;
-    if (has_weight_room(*slot, weight) && gate_of(*slot).admits(*slot)) {
+    if (take_room(*slot)) {
       router_.take_turn(seat, *slot);
       return slot;
     }
@@ -147,7 +174,7 @@ Slot* BufferCore::find_turn(Seat& seat, std::size_t weight) noexcept {
 Slot* BufferCore::next_slot(Seat& seat) noexcept {
   // relaxed: saves a turn that the slow path would take again; Inserter::enter looks for itself.
   if (attention.load(std::memory_order_relaxed) != 0) return nullptr;
-  Slot* const slot = find_turn(seat, 0);
+  Slot* const slot = find_turn(seat, [this](Slot& next) { return gate_of(next).admits(next); });
   return slot != nullptr && !is_marked(*slot) ? slot : nullptr;
 }
 
@@ -163,32 +190,28 @@ Core::BatchTurn BufferCore::next_slot(Seat& seat, std::size_t count) noexcept {
 
 void BufferCore::unreserve(Seat& seat, std::size_t count) noexcept {
   Slot& slot = *seat.cursor;
-  gate_of(slot).unreserve(slot, count);
+  Gate::end_allowance(slot);
   router_.give_turn_back(seat, slot);
-  room_bell_.ring();
+  space_waiters_.release(*partitions_[slot.partition_index], count, 0);
 }
 
 bool BufferCore::settle(Slot& slot) noexcept { return gate_of(slot).settle(slot); }
 
-// Moves into the slot what there is room for. Returns whether the call goes on.
+// Moves into the slot what there is room for: call.room items, or one. Returns whether the call
+// goes on.
 bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   Partition& partition = *partitions_[slot.partition_index];
-  // Where code of the user's runs before the push, what that inserts could take the room.
-  const bool is_at_once = call.source.is_ready() && !options_.weigh;
-  const std::size_t granted =
-      is_at_once ? 1 : partition.gate.reserve(slot, 1, call.count - call.accepted);
-  if (granted == 0) return true;  // Somebody was faster; look for room again.
-
-  const Source::Prepared prepared =
-      options_.weigh ? prepare_weighed(call, partition, granted) : call.source.prepare(granted);
+  const std::size_t room = std::exchange(call.room, 0);
+  const Source::Prepared prepared = options_.weigh
+                                        ? prepare_weighed(call, partition, room)
+                                        : call.source.prepare(std::max<std::size_t>(room, 1));
   std::size_t inserted = prepared.count;
   const PushResult result = inserted == 0 ? PushResult::kIn : push(slot, call.source, inserted);
-  bool has_made_room = !is_at_once && partition.gate.finish_reserved(slot, granted, inserted);
-  if (options_.weigh && inserted < prepared.count) {
-    partition.weight_gate.release(weight_of_prepared(call, prepared.count - inserted));
-    has_made_room = true;
+  const std::size_t unused = room > 0 ? partition.gate.finish_reserved(slot, room, inserted)
+                                      : partition.gate.take_back(slot);
+  if (unused > 0) {
+    space_waiters_.release(partition, unused, weight_of_prepared(call, prepared.count - inserted));
   }
-  if (has_made_room) room_bell_.ring();
   if (inserted > 0 && options_.weigh && partition.weight_gate.is_due()) partition.doorbell.ring();
   call.accepted += inserted;
   if (call.partition_index == kAnyPartition) {
@@ -216,11 +239,11 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   return false;
 }
 
-// Makes ready as many items as fit by weight, and takes the room for them. Item by item: a range
-// that cannot take an item back is read one item ahead at most.
+// Makes ready as many items as fit by weight, and takes the room for them. The first is ready and
+// has it. Item by item: a range that cannot take an item back is read one item ahead at most.
 Source::Prepared BufferCore::prepare_weighed(InsertCall& call, Partition& partition,
                                              std::size_t count) {
-  Source::Prepared ready;
+  Source::Prepared ready{.count = 1};
   try {
     while (ready.count < count) {
       const Source::Prepared next = call.source.prepare(ready.count + 1);
@@ -241,10 +264,12 @@ Source::Prepared BufferCore::prepare_weighed(InsertCall& call, Partition& partit
   return ready;
 }
 
-// What the first `count` prepared items weigh. They have been weighed before, without a throw.
+// What the first `count` prepared items weigh, where they are weighed. They have been weighed
+// before, without a throw.
 std::size_t BufferCore::weight_of_prepared(const InsertCall& call,
                                            std::size_t count) const noexcept {
   std::size_t weight = 0;
+  if (!options_.weigh) return weight;
   try {
     for (std::size_t index = 0; index < count; ++index) {
       weight += std::min(call.source.weight(options_.weigh, index), kHeaviestItem);

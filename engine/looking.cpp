@@ -60,9 +60,8 @@ void BufferCore::take(std::size_t partition_index, const std::function<void(Carg
     collect(partition.drain.staged());  // Throws for want of memory before it takes any.
     partition.drain.discard_staged();
     partition.counts.taken.fetch_add(taken.items, std::memory_order_relaxed);  // see ItemCounts
-    partition.remove(taken);
+    remove(partition, taken);
   }
-  ring_room();
 }
 
 std::size_t BufferCore::size() const noexcept {

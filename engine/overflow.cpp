@@ -2,8 +2,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <memory>
+#include <optional>
 
 #include "engine/buffer_core.hpp"
 #include "engine/insert_call.hpp"
@@ -14,78 +16,56 @@ namespace {
 
 // Items of a range given up at a time.
 constexpr std::size_t kDropItems = 4096;
-// Tries to get the turn for dropping the oldest, before the newest goes instead.
-constexpr int kTurnTries = 64;
+// What an insert that drops the oldest waits for who removes items just now, at the least.
+constexpr Duration kTurnPatience = std::chrono::milliseconds{10};
 // Times the core is given away before a producer sleeps.
 constexpr int kRoomYields = 4;
+// Times it gives the core away where all room is taken by inserts that are not through yet.
+constexpr int kPublishYields = 4;
 
 }  // namespace
 
-/// The oldest items, removed to make room; they go to on_drop when this ends, come what may.
-class BufferCore::GivenUp {
- public:
-  GivenUp(BufferCore& buffer, Partition& partition)
-      : buffer_(buffer), partition_(partition), cargo_(partition.lane->make_cargo()) {}
-  ~GivenUp() {
-    DropInfo info;
-    info.reason = DropReason::kOldest;
-    buffer_.drop(partition_, cargo_->data(), cargo_->size(), info);
-  }
-  GivenUp(const GivenUp&) = delete;
-  GivenUp& operator=(const GivenUp&) = delete;
-  [[nodiscard]] Cargo& cargo() noexcept { return *cargo_; }
-
- private:
-  BufferCore& buffer_;
-  Partition& partition_;
-  std::unique_ptr<Cargo> cargo_;
-};
-
-// There is no room. Returns whether to look again.
-bool BufferCore::overflow(InsertCall& call, Seat& seat) {
-  const std::size_t partition_index = call.partition_index != kAnyPartition
-                                          ? call.partition_index
-                                          : router_.following(seat).partition_index;
-  Partition& partition = *partitions_[partition_index];
-  // In on_drop, or in a hook on it: giving up an item would call it again, and so for ever.
-  if (RoleFrame::has(*this, RoleFrame::Role::kDrop)) return call.end(InsertStatus::kFull);
+// There is no room. Returns a slot that has some after all, call.room of it. Null: the call ends.
+Slot* BufferCore::overflow(InsertCall& call, Seat& seat) {
+  const bool is_bound = call.partition_index != kAnyPartition;
+  Slot& slot = is_bound ? *seat.slots[call.partition_index] : router_.following(seat);
+  Partition& partition = *partitions_[slot.partition_index];
   // Nothing is given up for an item that does not come. (Where the caller keeps what is refused
   // there is no looking: what is read of a range cannot always go back.)
   const bool gives_up =
       options_.overflow == Overflow::kDropOldest || options_.overflow == Overflow::kDropNewest;
-  if (gives_up && !read_next(call)) return false;
+  // In on_drop, or in a hook on it: giving up an item would call it again, and so for ever.
+  if (RoleFrame::has(*this, RoleFrame::Role::kDrop)) {
+    call.status = InsertStatus::kFull;
+    return nullptr;
+  }
+  if (gives_up && !read_next(call)) return nullptr;
   switch (options_.overflow) {
     case Overflow::kReject:
-      return call.end(InsertStatus::kFull);
-    case Overflow::kDropOldest: {
-      GivenUp oldest(*this, partition);
-      if (remove_oldest(partition, call.weight, oldest.cargo())) {
-        // The new goes in before on_drop hears of the old: what that inserts must not take its
-        // room.
-        Slot& slot = *seat.slots[partition_index];
-        if (!gate_of(slot).admits(slot)) return true;
-        if (call.partition_index == kAnyPartition) router_.take_turn(seat, slot);
-        return insert_some(call, seat, slot);
+      call.status = InsertStatus::kFull;
+      return nullptr;
+    case Overflow::kDropOldest:
+      if (drop_oldest(call, partition, slot)) {
+        if (!is_bound) router_.take_turn(seat, slot);
+        return &slot;
       }
       [[fallthrough]];
-    }
     case Overflow::kDropNewest:
-      call.status = InsertStatus::kDropped;
-      while (call.accepted < call.count && call.exception == nullptr) {
-        const std::size_t wanted = std::min(kDropItems, call.count - call.accepted);
-        if (drop_from_source(call, partition, wanted) < wanted) break;
-      }
-      return false;
+      drop_newest(call, partition);
+      return nullptr;
     case Overflow::kBlock:
       break;
   }
-  const bool would_wait_for_itself =
-      RoleFrame::works_for(*this) || (call.timeout > Duration::zero() && is_driver());
-  if (!call.may_wait || would_wait_for_itself) return call.end(InsertStatus::kFull);
-  return wait_for_room(call);
+  return wait_for_room(call, seat);
 }
 
-bool BufferCore::wait_for_room(InsertCall& call) {
+Slot* BufferCore::wait_for_room(InsertCall& call, Seat& seat) {
+  const bool would_wait_for_itself =
+      RoleFrame::works_for(*this) || (call.timeout > Duration::zero() && is_driver());
+  if (!call.may_wait || would_wait_for_itself) {
+    call.status = InsertStatus::kFull;
+    return nullptr;
+  }
   if (!call.deadline) {
     call.deadline = wait_deadline(call.timeout);
     if (listens(Event::kBlocked)) {
@@ -95,65 +75,96 @@ bool BufferCore::wait_for_room(InsertCall& call) {
       if (call.partition_index != kAnyPartition) event.partition_index = call.partition_index;
       emit(event);
     }
-    // A full partition has a batch due: no need to sleep out a nap.
-    for (const auto& partition : partitions_) partition->doorbell.ring();
   }
-  const auto has_room = [&] {
-    if (call.partition_index != kAnyPartition) {
-      return partitions_[call.partition_index]->has_room(call.weight);
-    }
-    return std::any_of(partitions_.begin(), partitions_.end(),
-                       [&](const auto& partition) { return partition->has_room(call.weight); });
-  };
+  // A full partition has a batch due: no need to sleep out a nap.
+  for (const auto& partition : partitions_) {
+    const bool may_serve =
+        call.partition_index == kAnyPartition || call.partition_index == partition->index;
+    if (may_serve) partition->doorbell.ring();
+  }
   // Before a sleep, which costs two switches and somebody a system call: the consumers may only be
   // waiting for this core.
-  for (int turn = 0; turn < kRoomYields && steady_clock().now() < *call.deadline; ++turn) {
-    sched_yield();
-    if (has_room() || is_closed()) return true;
-  }
-  RoomBell::Waiter waiter(room_bell_);
-  while (!has_room() && !is_closed()) {
+  for (int turn = 0; turn < kRoomYields; ++turn) {
     if (steady_clock().now() >= *call.deadline) {
-      return call.end(InsertStatus::kTimedOut);
+      call.status = InsertStatus::kTimedOut;
+      return nullptr;
     }
-    if (options_.weigh) demand_flush(call);
-    waiter.wait_until(*call.deadline);
+    sched_yield();
+    if (Slot* const slot = find_room(call, seat); slot != nullptr) return slot;
+  }
+  // By weight one by one: the next item's weight is not known yet.
+  const bool is_one = options_.weigh || call.source.is_ready();
+  SpaceWaiters::Waiter waiter(call.partition_index, is_one ? 1 : call.count - call.accepted,
+                              call.weight);
+  space_waiters_.join(waiter);
+  switch (space_waiters_.wait(waiter, *call.deadline)) {
+    case SpaceWaiters::Outcome::kServed:
+      break;
+    case SpaceWaiters::Outcome::kTimedOut:
+      call.status = InsertStatus::kTimedOut;
+      return nullptr;
+    case SpaceWaiters::Outcome::kClosed:
+      call.status = InsertStatus::kClosed;
+      return nullptr;
+  }
+  Slot& slot = *seat.slots[waiter.partition_index()];
+  Gate::end_allowance(slot);
+  call.room = waiter.room();
+  if (call.partition_index == kAnyPartition) router_.take_turn(seat, slot);
+  return &slot;
+}
+
+// Gives up the oldest items until there is room for the call's next, and takes that. Returns false
+// where it cannot: see remove_oldest().
+bool BufferCore::drop_oldest(InsertCall& call, Partition& partition, Slot& slot) {
+  std::optional<GivenUp>& oldest = call.given_up;
+  if (oldest && (&oldest->partition() != &partition || oldest->cargo().size() >= kDropItems)) {
+    oldest.reset();
+  }
+  if (!oldest) oldest.emplace(*this, partition);
+  if (!partition.turn.try_acquire()) {
+    // Held by somebody who moves items: for moments, if moving an item is a matter of moments. A
+    // thread that moves some itself does not wait for another.
+    if (RoleFrame::holds_a_turn_of(*this)) return false;
+    const Duration patience = std::max(call.may_wait ? call.timeout : Duration{}, kTurnPatience);
+    if (!partition.turn.acquire_until(wait_deadline(patience))) return false;
+  }
+  bool has_room = false;
+  {
+    const Turn::Holder holder(partition.turn, *this);
+    has_room = remove_oldest(call, partition, slot);
+  }
+  if (has_given_up()) sweep(partition);  // close() may have found the turn taken.
+  return has_room;
+}
+
+// Requires the turn. Returns false if there is nothing to give up: all is in flight, or on its way
+// in.
+bool BufferCore::remove_oldest(InsertCall& call, Partition& partition, Slot& slot) {
+  Cargo& cargo = call.given_up->cargo();
+  int yields = 0;
+  while (!take_room(call, slot)) {
+    const std::size_t excess = std::max<std::size_t>(1, partition.gate.excess());
+    cargo.reserve(excess);
+    const Drain::Taken taken = partition.drain.take(excess, 0, cargo);
+    if (taken.items == 0) {
+      if (++yields > kPublishYields) return false;
+      sched_yield();
+      continue;
+    }
+    // Gone first, and their room free then: so nobody ever sees more than there may be.
+    partition.count_removed(taken.items);
+    space_waiters_.release(partition, taken.items, taken.weight);
   }
   return true;
 }
 
-// By weight a partition can be too full for one item and yet have no batch due. Each time anew:
-// what a batch removes may not be enough.
-void BufferCore::demand_flush(const InsertCall& call) noexcept {
-  for (const auto& partition : partitions_) {
-    if (call.partition_index != kAnyPartition && call.partition_index != partition->index) continue;
-    partition->weight_gate.demand_flush();
-    partition->doorbell.ring();
+void BufferCore::drop_newest(InsertCall& call, Partition& partition) {
+  call.status = InsertStatus::kDropped;
+  while (call.accepted < call.count && call.exception == nullptr) {
+    const std::size_t wanted = std::min(kDropItems, call.count - call.accepted);
+    if (drop_from_source(call, partition, wanted) < wanted) break;
   }
-}
-
-// Makes room for one item of this weight. Returns false where it cannot: somebody else has the turn
-// and keeps it, or there is nothing to give up yet.
-bool BufferCore::remove_oldest(Partition& partition, std::size_t weight, Cargo& cargo) {
-  bool has_room = false;
-  int tries = 0;
-  while (!partition.turn.try_acquire()) {
-    if (++tries == kTurnTries || RoleFrame::holds(partition.turn)) return false;
-    sched_yield();
-  }
-  {
-    const Turn::Holder holder(partition.turn, *this);
-    while (has_room = partition.has_room(weight), !has_room) {
-      const std::size_t excess = std::max<std::size_t>(1, partition.gate.excess());
-      cargo.reserve(excess);
-      const Drain::Taken taken = partition.drain.take(excess, 0, cargo);
-      if (taken.items == 0) break;  // All are in flight, or on their way in.
-      partition.remove(taken);
-    }
-  }
-  if (has_given_up()) sweep(partition);  // close() may have found the turn taken.
-  if (cargo.size() > 0) ring_room();
-  return has_room;
 }
 
 // What was read from the range ahead of a refusal, and cannot go back, goes to on_drop.

@@ -72,17 +72,11 @@ struct Partition {
     return inserted > removed ? static_cast<std::size_t>(inserted - removed) : 0;
   }
 
-  /// What left the pending items. Requires the turn. RoomBell::ring() must follow.
-  void remove(const Drain::Taken& taken) noexcept {
-    // release: pairs with pending(). The turn's holder is the only writer.
-    counts.removed.fetch_add(taken.items, std::memory_order_release);
-    gate.release(taken.items);
-    if (taken.weight > 0) weight_gate.release(taken.weight);
-  }
-
-  /// Whether an item of this weight may go in.
-  [[nodiscard]] bool has_room(std::size_t weight) const noexcept {
-    return gate.has_room() && weight_gate.has_room(weight);
+  /// Items that left the pending ones. Requires the turn. Their room is released by the caller
+  /// (BufferCore::remove).
+  void count_removed(std::size_t items) noexcept {
+    // release: pairs with pending() and size(). The turn's holder is the only writer.
+    counts.removed.fetch_add(items, std::memory_order_release);
   }
 
   /// Whether close is through here: nothing is left, and nothing will come.

@@ -121,10 +121,12 @@ bool ReferenceModel::overflow(const Offer& offer, Progress& progress, Outcome& o
     case Overflow::kDropOldest: {
       if (!progress.has_read && !read_ahead(offer, progress, outcome)) return false;
       PartitionModel& partition = partitions_[partition_index];
-      Drop drop{.reason = DropReason::kOldest, .partition_index = partition_index};
-      drop.numbers = partition.remove_oldest(weight_of(offer.items[progress.at]));
-      partition.ledger().dropped_oldest += drop.numbers.size();
-      drops_.push_back(std::move(drop));
+      if (!std::exchange(progress.gives_up_oldest, true)) {  // One span for the whole call.
+        drops_.push_back({.reason = DropReason::kOldest, .partition_index = partition_index});
+      }
+      const auto oldest = partition.remove_oldest(weight_of(offer.items[progress.at]));
+      partition.ledger().dropped_oldest += oldest.size();
+      drops_.back().numbers.insert(drops_.back().numbers.end(), oldest.begin(), oldest.end());
       put(offer, progress, partition_index, now);
       return true;
     }

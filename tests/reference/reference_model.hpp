@@ -74,9 +74,10 @@ class ReferenceModel {
  private:
   /// Where an insert call stands.
   struct Progress {
-    std::size_t at = 0;         // items taken
-    std::size_t target = kAny;  // its partition, once that is settled
-    bool has_read = false;      // the next item, ahead of the room for it
+    std::size_t at = 0;            // items taken
+    std::size_t target = kAny;     // its partition, once that is settled
+    bool has_read = false;         // the next item, ahead of the room for it
+    bool gives_up_oldest = false;  // has begun to: the last of drops_
   };
 
   [[nodiscard]] bool read_ahead(const Offer& offer, Progress& progress, Outcome& outcome);

@@ -263,19 +263,19 @@ TEST_SUITE("re-entrancy of an item") {
     Options options{.max_size = kCapacity, .capacity = kCapacity};
     if (is_weighed) {
       options.capacity_bytes = 1'000'000;
-      // Weighed to see whether it fits, and again when its room is taken: then others come.
-      options.weigh = [&, times = 0](const int& item) mutable {
-        if (item == 1 && ++times == 2) fill();
+      // The second item is weighed when room is taken for both: then others come.
+      options.weigh = [&](const int& item) {
+        if (item == 1) fill();
         return std::size_t{1};
       };
     }
     ManualBuffer<int> buffer(options);
     self = &*buffer;
-    const auto one = made_forward(1, [&](int) {
+    const auto two = made_forward(2, [&](int item) {
       if (!is_weighed) fill();
-      return 1;
+      return item;
     });
-    static_cast<void>(buffer->insert_batch(one, 0s));
+    CHECK(buffer->insert_batch(two, 0s) == InsertBatchResult{InsertStatus::kAccepted, 2});
     CHECK(is_filling);
     CHECK(buffer->size() == kCapacity);
   }

@@ -125,7 +125,8 @@ TEST_SUITE("seats") {
     for (int item = 0; item < 10; ++item) insert_one(*seat.slots[0], item);  // unsettled
     Seat& other = hall.seats.borrow();
     CHECK(hall.partitions[0]->gate.reserve(*other.slots[0], 1, 5000) == 1000);
-    hall.partitions[0]->gate.finish_reserved(*other.slots[0], 1000, 0);
+    CHECK(hall.partitions[0]->gate.finish_reserved(*other.slots[0], 1000, 0) == 1000);
+    REQUIRE_FALSE(hall.partitions[0]->gate.release(1000));
     hall.seats.give_back(seat);
     CHECK(hall.partitions[0]->gate.reserve(*other.slots[0], 1, 5000) == 990);
   }
