@@ -19,8 +19,8 @@ namespace databuffer::detail {
 //   True pending = settled_ - room taken + the slots' debts.
 //
 // So no insert is refused while fewer than `capacity` items are pending or on their way in (debts
-// are never negative, and release counts at most what is gone), and each producer thread passes the
-// capacity by less than `settle_items`: after a look that leaves `room`, it may insert
+// are never negative, and release counts at most what is gone), and each producer thread but one
+// passes the capacity by `settle_items` at most: after a look that leaves `room`, it may insert
 // min(settle_items, room) items unasked, so that one producer alone never passes it at all.
 //
 // Where settle_items is 1, below a capacity of 128, a look takes the place: `settled_word` is one

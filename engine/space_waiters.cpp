@@ -42,7 +42,7 @@ void SpaceWaiters::release(Partition& partition, std::size_t items, std::size_t 
   Served served;
   {
     const std::lock_guard lock(mutex_);
-    serve_from(partition.index, served);  // [R2]
+    serve(partition.index, partition.index + 1, served);  // [R2]
   }
   served.wake();
 }
@@ -60,9 +60,9 @@ void SpaceWaiters::join(Waiter& waiter) noexcept {
       line_of(waiter).push_back(waiter);
       set_bars();  // [W1]
       if (waiter.is_bound_) {
-        serve_from(waiter.partition_index_, served);  // [W2]
+        serve(waiter.partition_index_, waiter.partition_index_ + 1, served);  // [W2]
       } else {
-        serve_all(served);  // [W2]
+        serve(0, bound_.size(), served);  // [W2]
       }
     }
   }
@@ -109,7 +109,7 @@ bool SpaceWaiters::leave(Waiter& waiter) noexcept {
     was_in_line = waiter.is_in_line_;
     if (was_in_line) {
       line_of(waiter).remove(waiter);
-      serve_all(served);
+      serve(0, bound_.size(), served);
     }
   }
   served.wake();
@@ -118,9 +118,10 @@ bool SpaceWaiters::leave(Waiter& waiter) noexcept {
 
 // Everything from here on requires the mutex.
 
-// Serves whoever can be served now that the partition may have room.
-void SpaceWaiters::serve_from(std::size_t partition_index, Served& served) noexcept {
-  bool is_any_shorter = serve_line(partition_index, served);
+// Serves whoever can be served now that these partitions may have room.
+void SpaceWaiters::serve(std::size_t first, std::size_t end, Served& served) noexcept {
+  bool is_any_shorter = false;
+  for (; first < end; ++first) is_any_shorter |= serve_line(first, served);
   // One that takes any partition has kept the others of all partitions waiting.
   while (is_any_shorter) {
     is_any_shorter = false;
@@ -129,10 +130,6 @@ void SpaceWaiters::serve_from(std::size_t partition_index, Served& served) noexc
     }
   }
   set_bars();
-}
-
-void SpaceWaiters::serve_all(Served& served) noexcept {
-  for (std::size_t index = 0; index < bound_.size(); ++index) serve_from(index, served);
 }
 
 // Serves those who wait for this partition, oldest first, as far as its room goes. Returns whether

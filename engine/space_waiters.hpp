@@ -64,8 +64,7 @@ class SpaceWaiters {
 
   [[nodiscard]] Line& line_of(const Waiter& waiter) noexcept;
   [[nodiscard]] Waiter* oldest(std::size_t partition_index) const noexcept;
-  void serve_from(std::size_t partition_index, Served& served) noexcept;
-  void serve_all(Served& served) noexcept;
+  void serve(std::size_t first, std::size_t end, Served& served) noexcept;
   [[nodiscard]] bool serve_line(std::size_t partition_index, Served& served) noexcept;
   [[nodiscard]] static bool hand_room(Partition& partition, Waiter& waiter) noexcept;
   void set_bars() noexcept;

@@ -76,7 +76,7 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
 
   /// Inserts one item, waiting for room for `Options::insert_timeout` (or `timeout`) under kBlock.
-  /// On a consumer thread of this buffer it never waits.
+  /// Who waits is served in order. On a consumer thread of this buffer an insert never waits.
   /// Returns     see InsertStatus. Unless it is kAccepted or kDropped, `item` is untouched.
   /// Throws      what copying an lvalue, Options::weigh or the key's hash throws; then nothing was
   ///             inserted, and `item` is untouched.
@@ -93,7 +93,7 @@ class Buffer {
     return insert(T(item), timeout...);
   }
 
-  /// As insert, but never waits: where it would have to, it answers kFull.
+  /// As insert, but never waits for room: where it would have to, it answers kFull.
   [[nodiscard]] InsertStatus try_insert(T&& item) { return inserter().insert(item, false); }
   [[nodiscard]] InsertStatus try_insert(const T& item) { return try_insert(T(item)); }
 

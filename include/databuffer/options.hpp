@@ -31,7 +31,7 @@ class [[gnu::visibility("default")]] OptionsError : public std::invalid_argument
 /// What an insert does when there is no room. In every case round robin first passes on to the next
 /// partition with room.
 enum class Overflow : std::uint8_t {
-  kBlock,       ///< Wait for room, up to the timeout.
+  kBlock,       ///< Wait for room, up to the timeout. Who waits is served in order.
   kReject,      ///< Answer kFull at once.
   kDropNewest,  ///< Take the item and give it to on_drop; answer kDropped.
   kDropOldest,  ///< Give the oldest pending items to on_drop instead and accept the new one.
@@ -118,8 +118,9 @@ struct Options {
   std::any flush_meta{};
 
   /// Items that may wait in one partition; then it is full. At least max_size + max_size_jitter, at
-  /// most 2^40. Unset: 4 × (max_size + max_size_jitter). Bounds memory; absorbs bursts. A producer
-  /// thread checks it once every clamp(capacity / 64, 1, 64) inserts and may pass it by that many.
+  /// most 2^40. Unset: 4 × (max_size + max_size_jitter). Bounds memory; absorbs bursts. Below 128
+  /// it is exact. From there on a producer thread checks it once every min(capacity / 64, 64)
+  /// inserts, and may pass it by that many.
   std::optional<std::size_t> capacity{};
 
   /// The same two limits by weight, in bytes or whatever `weigh` counts; 0: off. max_bytes trips a

@@ -17,11 +17,14 @@ namespace databuffer {
 /// stays with the caller, untouched.
 enum class InsertStatus : std::uint8_t {
   kAccepted,  ///< The item will reach exactly one end of the ledger.
-  kFull,  ///< No room, and this call does not wait (or may not: a consumer thread, or the thread
-          ///< that drives a kManual buffer, would wait for itself).
+  kFull,  ///< No room, or others wait for it, and this call does not wait (or may not: a consumer
+          ///< thread, or the thread that drives a kManual buffer, would wait for itself).
   kTimedOut,  ///< No room appeared within the timeout.
   kClosed,    ///< close() has begun, or this process is a fork of the buffer's.
   kDropped,   ///< No room, and `overflow = kDropNewest`: the item was taken and given to on_drop.
+              ///< Under kDropOldest, too, where no oldest can be given up: others remove items, and
+              ///< still do after 10 ms or the timeout of an insert that waits; inserts under way
+              ///< have taken all room; or an item's own move or constructor calls.
   kNoMemory,  ///< The queue could not allocate.
 };
 

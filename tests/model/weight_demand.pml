@@ -4,18 +4,17 @@ no batch due by number and none by weight.
 
 Stands for
   engine/gate.hpp       WeightGate: has_room, reserve, release, demand_flush, is_due, forget_demand
-  engine/room_bell.*    RoomBell: Waiter, wait_until, ring (settle_block_release.pml has more of it)
-  engine/inserts.cpp    BufferCore: find_room, insert_some, prepare_weighed, wait_for_room,
-                        demand_flush
+  engine/space_waiters.*  SpaceWaiters: join, release, hand_room (wait_serve.pml has more of it)
+  engine/inserts.cpp    BufferCore: take_room, insert_some
   engine/consumer.cpp   Consumer: step, due_reason, gather, rest, park
   engine/drain.cpp      Drain::take_weighed: no batch above the limit, but for a single item
 
-All of it is seq_cst in the engine, so interleaving is all there is. The doorbell is a token: the
+All of it is seq_cst in the engine, or under the waiters' mutex, so interleaving is all there is. The doorbell is a token: the
 first item of an empty partition rings (park_ring.pml), and so does who says so here. Nothing else
 makes a batch due: no number of items, no deadline, no request.
 
 Producer 0 inserts light items, producer 1 heavy ones, which find no room behind two light ones.
-Neither of the two light ones makes a batch due. An epoch is the latest or an older one.
+Neither of the two light ones makes a batch due. By number there is always room, but for the bar.
 
 check holds  safety
 check holds  safety UNUSED
@@ -26,6 +25,7 @@ check breaks safety BROKEN_NO_DEMAND -> invalid end state
 check breaks safety BROKEN_NO_RING_WHEN_DUE -> invalid end state
 check breaks safety BROKEN_RESERVE_IN_TWO_STEPS -> assertion violated
 check breaks safety BROKEN_HEAVIEST_WAITS_FOR_ROOM -> invalid end state
+check breaks safety BROKEN_ITEMS_BEFORE_WEIGHT -> invalid end state
 */
 
 #define LIGHT 1
@@ -40,9 +40,13 @@ byte weight;                   /* WeightGate::pending_ */
 bool is_demanded;
 bool is_rung;                  /* the doorbell's token */
 
-byte waiters;
-bool is_latest[2];
-bool is_asleep[2];
+/* SpaceWaiters. */
+bool mutex;
+bool is_barred;                /* in Gate::settled_ */
+byte waiting;
+byte place[2];                 /* in the order of waiting, from 1; 0: not in line */
+byte wanted[2];                /* Waiter::weight_ */
+bool is_over[2];
 byte running = 2;
 
 #ifdef BROKEN_HEAVIEST_WAITS_FOR_ROOM
@@ -52,14 +56,7 @@ byte running = 2;
 #endif
 #define is_due (weight >= TRIP || is_demanded)
 
-inline ring_room() {
-  if
-  :: waiters == 0
-  :: else ->
-    d_step { is_latest[0] = false; is_latest[1] = false };
-    d_step { is_asleep[0] = false; is_asleep[1] = false }
-  fi
-}
+inline lock() { atomic { !mutex -> mutex = true } }
 
 inline demand_flush() {
 #ifdef BROKEN_NO_DEMAND
@@ -72,71 +69,117 @@ inline demand_flush() {
 #endif
 }
 
-inline wait_for_room(added) {
-  waiters++;
-  is_latest[me] = true;
-  has_room = admits(added);
-#ifdef BROKEN_DEMANDS_ONCE
-  if
-  :: !has_room -> demand_flush()
-  :: else
-  fi;
-#endif
+/* Under the mutex. Who is served is told at once: wait_serve.pml tells it later. */
+inline serve() {
   do
-  :: has_room -> break
-  :: !has_room ->
+  :: waiting == 0 -> is_barred = false; break
+  :: waiting > 0 ->
+    d_step {
+      oldest = (place[0] == 1 -> 0 : 1);
+      is_served = admits(wanted[oldest]);
+      if
+      :: is_served ->
+        weight = weight + wanted[oldest];
+        assert(weight <= CAPACITY || weight == wanted[oldest]);
+        place[oldest] = 0;
+        place[1 - oldest] = (place[1 - oldest] > 0 -> 1 : 0);
+        waiting--;
+        is_over[oldest] = true
+      :: else
+      fi;
+      oldest = 0
+    };
+    if
+    :: is_served
+    :: else ->
 #ifndef BROKEN_DEMANDS_ONCE
-    demand_flush();
+      demand_flush();
 #endif
-    d_step { is_asleep[me] = is_latest[me] };
-    !is_asleep[me];
-    is_latest[me] = true;
-    has_room = admits(added)
+      break
+    fi
   od;
-  waiters--
+  is_served = false
+}
+
+/* SpaceWaiters::release: the weight first, then the items, whose change tells of the bar. */
+inline release(less) {
+#ifdef BROKEN_ITEMS_BEFORE_WEIGHT
+  is_awaited = is_barred;
+  weight = weight - less;
+#else
+  weight = weight - less;
+  is_awaited = is_barred;
+#endif
+  if
+  :: is_awaited -> is_awaited = false; lock(); serve(); mutex = false
+  :: else
+  fi
+}
+
+inline wait_for_room(added) {
+  lock();
+  d_step { waiting++; place[me] = waiting; wanted[me] = added };
+  is_barred = true;
+#ifdef BROKEN_DEMANDS_ONCE
+  demand_flush();
+#endif
+  serve();
+  mutex = false;
+  is_over[me];
+  d_step { is_over[me] = false; wanted[me] = 0; has_room = true }
 }
 
 inline insert(added) {
-  do
-  :: true ->
-    has_room = admits(added);       /* find_room */
-    if
-    :: !has_room -> wait_for_room(added)
-    :: has_room ->
+  has_room = admits(added);       /* take_room */
+  if
+  :: has_room -> has_room = !is_barred
+  :: else
+  fi;
+  if
+  :: has_room ->
 #ifdef BROKEN_RESERVE_IN_TWO_STEPS
-      weight = weight + added;
+    weight = weight + added;
+    assert(weight <= CAPACITY || weight == added)
 #else
-      d_step {
-        has_room = admits(added);
-        weight = (has_room -> weight + added : weight)
-      };
+    d_step {
+      has_room = admits(added);
+      weight = (has_room -> weight + added : weight)
+    }
 #endif
-      if
-      :: !has_room                  /* somebody was faster */
-      :: has_room ->
-        assert(weight <= CAPACITY || weight == added);
+  :: else
+  fi;
+  if
+  :: !has_room -> wait_for_room(added)
+  :: has_room
+  fi;
+  has_room = false;
 #ifdef UNUSED
-        if
-        :: true
-        :: true -> weight = weight - added; ring_room(); break  /* no memory: the call ends */
-        fi;
+  is_unused = false;
+  if
+  :: true
+  :: is_unused = true; release(added)  /* no memory: the call ends */
+  fi;
 #endif
-        d_step { is_rung = is_rung || items == 0; queue ! added; items++ };
-        if
+  if
+  :: !is_unused ->
+    d_step { is_rung = is_rung || items == 0; queue ! added; items++ };
+    if
 #ifndef BROKEN_NO_RING_WHEN_DUE
-        :: is_due -> is_rung = true
+    :: is_due -> is_rung = true
 #endif
-        :: else
-        fi;
-        break
-      fi
+    :: else
     fi
-  od
+  :: else
+  fi
 }
 
 active proctype Light() {
   byte me = 0;
+  byte oldest;
   bool has_room;
+  bool is_served;
+  bool is_awaited;
+  bool is_unused;
 
   insert(LIGHT);
   insert(LIGHT);
@@ -146,7 +189,11 @@ active proctype Light() {
 
 active proctype Heavy() {
   byte me = 1;
+  byte oldest;
   bool has_room;
+  bool is_served;
+  bool is_awaited;
+  bool is_unused;
 
   insert(HEAVY);
   insert(HEAVIEST);
@@ -157,6 +204,9 @@ active proctype Heavy() {
 active proctype Consumer() {
   byte taken;
   byte next;
+  byte oldest;
+  bool is_served;
+  bool is_awaited;
 
   do
   :: items > 0 && is_due ->         /* gather() */
@@ -175,12 +225,10 @@ active proctype Consumer() {
       od;
       next = 0
     };
-    d_step { weight = weight - taken; taken = 0 };
+    release(taken);
+    taken = 0
 #ifdef BROKEN_FORGETS_AFTER_TAKING
-    ring_room();
-    is_demanded = false
-#else
-    ring_room()
+    ; is_demanded = false
 #endif
   :: else ->                        /* park() */
     if

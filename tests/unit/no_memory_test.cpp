@@ -67,6 +67,31 @@ TEST_SUITE("without memory") {
     }
   }
 
+  TEST_CASE("what there is no memory for takes no place, where a look takes one") {
+    for (const std::size_t partitions : {1U, 3U}) {
+      for (std::size_t request = 1;; ++request) {
+        CAPTURE(partitions);
+        CAPTURE(request);
+        Buffer<int> buffer(by_hand({.partitions = partitions,
+                                    .max_size = 4,
+                                    .capacity = 4,
+                                    .overflow = Overflow::kReject}),
+                           [](std::span<int>) {});
+        std::size_t accepted = 0;
+        const Outcome outcome = refuse_from(request, [&] {
+          for (int item = 0; item < 3; ++item) {
+            if (buffer.insert(item) == InsertStatus::kAccepted) ++accepted;
+            if (buffer.insert_keyed(item, 0) == InsertStatus::kAccepted) ++accepted;
+          }
+        });
+        while (buffer.insert(0) == InsertStatus::kAccepted) ++accepted;
+        CHECK(accepted == 4 * partitions);
+        CHECK(buffer.size() == 4 * partitions);
+        if (!outcome.was_refused) break;
+      }
+    }
+  }
+
   TEST_CASE("of a batch the first ones are in, as the result says, and nothing is reserved") {
     for (const bool is_linked : {false, true}) {
       for (std::size_t request = 1;; ++request) {

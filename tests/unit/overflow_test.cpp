@@ -153,7 +153,42 @@ TEST_SUITE("overflow") {
     CHECK(buffer->insert_batch(numbers(0, 10)) == InsertBatchResult{InsertStatus::kAccepted, 10});
     CHECK(buffer->dump() == numbers(6, 4));
     CHECK(drops.items == std::vector{100, 0, 1, 2, 3, 4, 5});
+    CHECK(drops.reasons == std::vector{DropReason::kOldest});  // In one call.
     CHECK(buffer->ledger() == Ledger{.accepted = 11, .dropped_oldest = 7, .pending = 4});
+  }
+
+  TEST_CASE("kDropOldest: what a batch displaces goes to on_drop in spans, and in order") {
+    Drops drops;
+    ManualBuffer<int> buffer(drops.options(Overflow::kDropOldest, 100));
+    buffer->insert_batch(numbers(0, 100));
+    SUBCASE("contiguous") { buffer->insert_batch(numbers(100, 10'000)); }
+    SUBCASE("linked") {
+      const std::vector<int> items = numbers(100, 10'000);
+      buffer->insert_batch(std::list<int>(items.begin(), items.end()));
+    }
+    CHECK(drops.items == numbers(0, 10'000));
+    CHECK(drops.reasons.size() <= 3);
+    CHECK(buffer->dump() == numbers(10'000, 100));
+  }
+
+  TEST_CASE("kDropOldest: what is in a handler's hands cannot be given up, and takes no room") {
+    Drops drops;
+    std::vector<InsertStatus> answers;
+    ManualBuffer<int>* self = nullptr;
+    ManualBuffer<int> buffer(drops.options(Overflow::kDropOldest, 1),
+                             [&](Batch<int>& batch, const FlushContext&) {
+                               if (batch[0] == 0) {
+                                 answers.push_back((*self)->insert(1));
+                                 answers.push_back((*self)->insert(2));
+                               }
+                               return FlushResult::ok();
+                             });
+    self = &buffer;
+    buffer->insert(0);
+    buffer.work_all();
+    CHECK(answers == std::vector(2, InsertStatus::kAccepted));
+    CHECK(drops.items == std::vector{1});
+    CHECK(buffer.handled() == std::vector{0, 2});
   }
 
   TEST_CASE("round robin passes on before a policy acts") {
