@@ -3,8 +3,8 @@
 //           memory kept by an earlier one cannot hide growth. No consumer threads; the buffer is
 //           filled, flushed and filled again, so that batch storage is in place.
 // Reading:  `beyond`  bytes beyond the item itself, as a share of it, at capacity.
-//           `peak_mib`, `after_mib`, `again_mib`, `shrunk_mib`  above the empty process: with the
-//           burst pending, after it was flushed, at the peak of a second one, and behind shrink().
+//           `peak_mib`, `after_mib`, `again_mib`  above the empty process: with the burst pending,
+//           after it was flushed, and at the peak of a second one. `queue_mib`  what info() says.
 
 #include <benchmark/benchmark.h>
 #include <sys/wait.h>
@@ -31,10 +31,10 @@ double resident_bytes() {
 }
 
 struct Memory {
-  double first_bytes = 0;   // filled for the first time
-  double full_bytes = 0;    // filled again
-  double empty_bytes = 0;   // flushed in between
-  double shrunk_bytes = 0;  // flushed, and shrunk
+  double first_bytes = 0;  // filled for the first time
+  double full_bytes = 0;   // filled again
+  double empty_bytes = 0;  // flushed in between
+  double queue_bytes = 0;  // of the queues, as info() says
   double batches = 0;
 };
 
@@ -67,10 +67,9 @@ Memory fill_twice(const Limits& limits) {
   memory.full_bytes = resident_bytes() - before;
   buffer.flush();
   while (buffer.size() > 0) buffer.do_work(steady_clock().now());
-  buffer.shrink();
-  memory.shrunk_bytes = resident_bytes() - before;
   for (const PartitionInfo& partition : buffer.info()) {
     memory.batches += static_cast<double>(partition.batches);
+    memory.queue_bytes += static_cast<double>(partition.queue_bytes);
   }
   return memory;
 }
@@ -136,7 +135,7 @@ void BM_Buffer_Memory_AfterBurst(benchmark::State& state) {
   state.counters["peak_mib"] = memory.first_bytes / kMib;
   state.counters["after_mib"] = memory.empty_bytes / kMib;
   state.counters["again_mib"] = memory.full_bytes / kMib;
-  state.counters["shrunk_mib"] = memory.shrunk_bytes / kMib;
+  state.counters["queue_mib"] = memory.queue_bytes / kMib;
   report_batches(state, 2 * items, static_cast<std::uint64_t>(memory.batches), 2 * items);
 }
 BENCHMARK(BM_Buffer_Memory_AfterBurst)

@@ -59,7 +59,6 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   [[nodiscard]] Ledger ledger() const noexcept override;
   [[nodiscard]] Telemetry telemetry() const noexcept override { return Telemetry(hooks_); }
   [[nodiscard]] const Options& options() const noexcept override { return options_; }
-  void shrink() override;
   TimePoint do_work(TimePoint now) override;
   [[nodiscard]] TimePoint next_deadline() const noexcept override;
 
@@ -76,8 +75,6 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   void report_overdue(std::size_t partition_index, HandlerCall::Overdue& overdue);
   /// A retired consumer's call has returned after all.
   void end_abandoned(Partition& partition, std::uint64_t held);
-  /// Exchanges the partition's queue for a small one, if it is or can be made empty right now.
-  void shrink_partition(Partition& partition);
   void count_hook_failure() noexcept { hooks_->count_failure(); }
 
   /// A partition's consumer has nothing left to do.
@@ -128,7 +125,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
     TimePoint deadline;
     Closer* next = nullptr;
   };
-  enum class PushResult : std::uint8_t { kIn, kPaused, kClosed, kNoMemory };
+  enum class PushResult : std::uint8_t { kIn, kClosed, kNoMemory };
 
   // consumer_threads.cpp
   [[nodiscard]] std::shared_ptr<Consumer> make_consumer(std::size_t partition_index);
@@ -156,10 +153,6 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   // buffer_core.cpp
   [[nodiscard]] bool is_idle(const Partition& partition) const noexcept;
   [[nodiscard]] bool all_finished() const noexcept;
-
-  // looking.cpp
-  void begin_pause() noexcept;
-  void end_pause() noexcept;
 
   // closing.cpp
   CloseReport close_by(TimePoint deadline, bool must_drive);
@@ -238,9 +231,6 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
 
   // In a forked child: this buffer itself, which is never destroyed there. Else null.
   std::shared_ptr<BufferCore> pinned_;
-
-  std::mutex pause_mutex_;
-  std::size_t pauses_ = 0;  // guarded by the mutex: shrinks at work, kShrinking while not 0
 
   // Life; guarded by the mutex.
   mutable std::mutex life_mutex_;

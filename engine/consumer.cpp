@@ -115,7 +115,6 @@ TimePoint Consumer::step(TimePoint now) {
     empty_at_ = now;
     return is_closing ? deadline_after(now, kRetrySoon) : rest(now);
   }
-  peak_pending_ = std::max(peak_pending_, pending);
   if (!schedule_.is_started()) notice_first_item(now);
   if (const auto reason = due_reason(pending, now)) return flush_batch(*reason, now);
   return schedule_.deadline();
@@ -165,7 +164,6 @@ TimePoint Consumer::rest(TimePoint now) {
   if (schedule_.is_started()) schedule_.next_batch();  // take() emptied it.
   if (!is_armed_for(1) && !keeps_looking(now)) {
     disarm();
-    shrink_after_burst();
     arm(1);
     if (armed_for_ == 0) return now;  // One came in.
   }
@@ -261,17 +259,6 @@ TimePoint Consumer::deliver(TimePoint now) {
   if (is_retired()) buffer_.end_abandoned(partition_, held_);
   partition_.requests.complete(covered_);
   return now;
-}
-
-// A burst is more than the queue would need for the batches at hand.
-void Consumer::shrink_after_burst() noexcept {
-  const std::size_t peak = std::exchange(peak_pending_, 0);
-  if (!buffer_.options().auto_shrink || peak < 2 * schedule_.limit()) return;
-  try {
-    buffer_.shrink_partition(partition_);
-  } catch (const std::bad_alloc&) {
-    buffer_.count_hook_failure();  // It stays as large as it is; the next burst's end tries again.
-  }
 }
 
 // The doorbell knows when the first item came. Without it, it came after the last empty look: that

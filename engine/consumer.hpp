@@ -71,7 +71,6 @@ class Consumer {
   void notice_first_item(TimePoint now) noexcept;
   [[nodiscard]] TimePoint left_behind_since(std::uint64_t passes_before, TimePoint now) noexcept;
   void note_pass(std::uint64_t passes, TimePoint began) noexcept;
-  void shrink_after_burst() noexcept;
   [[nodiscard]] bool is_armed_for(std::size_t threshold) const noexcept;
   void arm(std::size_t threshold) noexcept;
   void disarm() noexcept;
@@ -91,7 +90,6 @@ class Consumer {
   Flusher flusher_;
   std::unique_ptr<Handler> handler_;
   FlushSchedule schedule_;
-  std::size_t peak_pending_ = 0;     // since the partition was last empty
   std::uint64_t held_ = 0;           // when retired: what end_abandoned() releases
   std::uint64_t covered_ = 0;        // requests that are done when the batch under way is
   bool is_short_of_memory_ = false;  // for a batch: wait, whatever is pending

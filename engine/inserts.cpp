@@ -1,7 +1,5 @@
 // The slow path of an insert: no seat yet, no block in the queue, several items, somebody listens,
 // or no membarrier. What happens where there is no room is in overflow.cpp.
-#include <sched.h>
-
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -226,11 +224,6 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
       call.exception = prepared.exception;  // Behind the items that are in.
       if (prepared.has_no_memory && inserted == 0) return call.end(InsertStatus::kNoMemory);
       return call.exception == nullptr;
-    case PushResult::kPaused:
-      // An item's own constructor inserts while shrink() moves it: it would wait for itself.
-      if (RoleFrame::holds_a_turn_of(*this)) return call.end(InsertStatus::kFull);
-      sched_yield();  // For some microseconds: shrink().
-      return true;
     case PushResult::kClosed:
       return call.end(InsertStatus::kClosed);
     case PushResult::kNoMemory:
@@ -291,10 +284,6 @@ BufferCore::PushResult BufferCore::push(Slot& slot, Source& source, std::size_t&
   if ((seen & (kClosed | kForked)) != 0) {
     slot.word.store(word, std::memory_order_release);  // release: close waits for the mark to go
     return PushResult::kClosed;
-  }
-  if ((seen & kShrinking) != 0) {
-    slot.word.store(word, std::memory_order_release);  // release: shrink() waits for the mark to go
-    return PushResult::kPaused;
   }
   count = source.push(slot, wanted);
   slot.word.store(word + count, std::memory_order_seq_cst);  // [P3]

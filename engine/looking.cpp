@@ -1,17 +1,10 @@
 // Calls that look at a buffer, or take something out of it, from outside.
-#include <sched.h>
-
 #include <string>
 
-#include "databuffer/detail/fence.hpp"
 #include "engine/buffer_core.hpp"
-#include "engine/times.hpp"
 
 namespace databuffer::detail {
 namespace {
-
-// How long shrink() waits for the producers that are inside an insert; then it leaves it for now.
-constexpr Duration kShrinkPatience = std::chrono::milliseconds{10};
 
 // A close that gave up meanwhile may not have had the turn: what is pending is given up by whoever
 // had it.
@@ -82,6 +75,7 @@ std::vector<PartitionInfo> BufferCore::info() const {
     info.size = partition->size();
     info.in_flight = info.ledger.in_flight;
     info.producer_slots = partition->drain.slot_count();
+    info.queue_bytes = partition->lane->bytes();
     // relaxed, all five: see ItemCounts.
     info.batches = partition->counts.batches.load(std::memory_order_relaxed);
     info.failed_batches = partition->counts.failed_batches.load(std::memory_order_relaxed);
@@ -103,54 +97,6 @@ Ledger BufferCore::ledger() const noexcept {
   Ledger sum;
   for (const auto& partition : partitions_) sum += partition->ledger();
   return sum;
-}
-
-void BufferCore::shrink() {
-  if (is_forked()) return;
-  for (const auto& partition : partitions_) {
-    if (RoleFrame::holds(partition->turn)) {
-      throw ReentrantCall("shrink() called while this thread moves items of " + partition->name);
-    }
-    shrink_partition(*partition);
-  }
-}
-
-// Several partitions may be shrunk at once: the last one lets the producers in again.
-void BufferCore::begin_pause() noexcept {
-  {
-    const std::lock_guard lock(pause_mutex_);
-    // seq_cst: as every change of `attention`.
-    if (pauses_++ == 0) attention.fetch_or(kShrinking, std::memory_order_seq_cst);
-  }
-  heavy_fence();
-}
-
-void BufferCore::end_pause() noexcept {
-  const std::lock_guard lock(pause_mutex_);
-  // seq_cst: as every change of `attention`; as a release it pairs with [P2]: who is let in finds
-  // the new queue.
-  if (--pauses_ == 0) attention.fetch_and(~kShrinking, std::memory_order_seq_cst);
-}
-
-// Producers are kept out for the exchange, in the way close keeps them out for good: `attention`
-// [C1], heavy fence, marks. They come back by themselves (PushResult::kPaused).
-void BufferCore::shrink_partition(Partition& partition) {
-  partition.turn.acquire();
-  const Turn::Holder holder(partition.turn, *this);
-  partition.drain.stage_all();
-  struct Pause {
-    explicit Pause(BufferCore& core) : buffer(core) { buffer.begin_pause(); }
-    ~Pause() { buffer.end_pause(); }
-    BufferCore& buffer;
-  };
-  const TimePoint patience = wait_deadline(kShrinkPatience);
-  const Pause pause(*this);
-  while (partition.drain.has_producer_inside()) {
-    if (steady_clock().now() >= patience) return;  // An item's constructor takes its time.
-    sched_yield();
-  }
-  partition.drain.stage_all();  // What came in until the pause.
-  seats_.exclude_new([&] { partition.lane->renew_queue(); });
 }
 
 }  // namespace databuffer::detail

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -29,12 +28,6 @@ class Seats {
 
   /// The oldest free seat whose number is at least `least`, or a new one. Throws std::bad_alloc.
   [[nodiscard]] Seat& borrow(std::uint64_t least = 0);
-
-  /// Calls `work` while no seat is built.
-  void exclude_new(const std::function<void()>& work) {
-    const std::lock_guard lock(mutex_);
-    work();
-  }
 
   /// Its debts are settled here.
   void give_back(Seat& seat) noexcept;

@@ -146,10 +146,6 @@ class Buffer {
   /// Throws      std::bad_alloc or ReentrantCall, if it has no item by then.
   [[nodiscard]] std::vector<T> take() { return detail::take<T>(*core_); }
 
-  /// Gives a burst's queue memory back to the allocator. Producers pause for microseconds.
-  /// Throws      std::bad_alloc; ReentrantCall, as dump().
-  void shrink() { core_->shrink(); }
-
   /// Pending items in all partitions: accepted, and in no handler's hands. A snapshot.
   [[nodiscard]] std::size_t size() const noexcept { return core_->size(); }
 

@@ -145,10 +145,6 @@ struct Options {
   /// Stuck consumers a partition may leave behind under kReplace; then it waits. 0 … 64.
   std::size_t max_abandoned = 4;
 
-  /// Gives queue memory back by itself when a partition is empty again after a burst. Otherwise
-  /// Buffer::shrink() does. Costs a pause of some microseconds for the partition's producers.
-  bool auto_shrink = false;
-
   /// What an insert does when there is no room.
   Overflow overflow = Overflow::kBlock;
 

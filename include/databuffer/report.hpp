@@ -103,6 +103,7 @@ struct PartitionInfo {
   std::size_t capacity = 0;          ///< `Options::capacity`.
   std::size_t in_flight = 0;         ///< Items in the handler's hands.
   std::size_t producer_slots = 0;    ///< Bounded by the producer threads alive at once.
+  std::size_t queue_bytes = 0;       ///< Memory of the queue, reserve included: see README, Limits.
   bool is_flushing = false;          ///< A handler call is running.
   bool is_overdue = false;           ///< … for longer than `flush_timeout`.
   Duration flushing_for{};           ///< … for this long.

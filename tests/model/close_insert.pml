@@ -1,6 +1,5 @@
 /*
 Close against insert: every accepted item is flushed, and the consumer finishes.
-With SHRINK instead: while shrink() renews a queue, no producer is in it.
 
 Stands for
   detail/inserter.hpp    Inserter::enter: [P1] mark, [P2] read `attention`, [P3] publish
@@ -8,7 +7,6 @@ Stands for
   engine/drain.*         Drain::add, first, has_producer_inside, inserted
   engine/closing.cpp     BufferCore::begin_close: [C1], heavy fence, is_closing, ring
   engine/consumer.cpp    Consumer::step, finish, and its look again in a moment (kRetrySoon)
-  engine/looking.cpp     BufferCore::begin_pause, shrink_partition, end_pause
   engine/asymmetric_fence.cpp
 
 Memory is x86-TSO's for what producers write by plain stores: their stores wait in a buffer, in
@@ -24,7 +22,6 @@ Left out: the queue itself (an item is its count), flushing by size, time and re
 check holds  safety
 check holds  finishes
 check holds  safety NO_MEMBARRIER
-check holds  safety SHRINK
 check breaks safety BROKEN_NO_HEAVY_FENCE -> assertion violated
 check breaks safety BROKEN_FENCE_BEFORE_ATTENTION -> assertion violated
 check breaks safety BROKEN_CLOSING_BEFORE_ATTENTION -> assertion violated
@@ -33,8 +30,6 @@ check breaks safety BROKEN_MARKS_NOT_LOOKED_AT -> assertion violated
 check breaks safety BROKEN_MARK_AFTER_LOOK -> assertion violated
 check breaks safety BROKEN_RING_BEFORE_CLOSING -> invalid end state
 check breaks finishes BROKEN_MARK_IS_LEFT -> acceptance cycle
-check breaks safety BROKEN_NO_HEAVY_FENCE SHRINK -> assertion violated
-check breaks safety BROKEN_MARKS_NOT_LOOKED_AT SHRINK -> assertion violated
 */
 
 #define PRODUCERS 2
@@ -50,15 +45,13 @@ byte word[PRODUCERS];        /* Slot::word, as memory has it */
 bool is_listed[PRODUCERS];   /* reachable from Drain::first_, as memory has it */
 chan buffer[PRODUCERS] = [3] of { byte };  /* their store buffers */
 
-bool is_refusing;            /* Core::attention: kClosed or kShrinking */
+bool is_refusing;            /* Core::attention: kClosed */
 bool is_closing;             /* Partition::is_closing */
 bool is_rung;                /* the doorbell's token */
 bool is_finished;            /* Consumer::is_finished_ */
-bool is_renewing;            /* shrink(): the queue is being exchanged */
 
 byte accepted;
 byte flushed;                /* = ItemCounts::removed here */
-bool is_in_queue[PRODUCERS];
 
 /* The oldest store in the buffer reaches memory. */
 inline drain_one(producer) {
@@ -131,23 +124,15 @@ active [PRODUCERS] proctype Producer() {
 #ifndef BROKEN_MARK_IS_LEFT
       store(own_word);
 #endif
-#ifdef SHRINK
-      is_refused = false  /* PushResult::kPaused: once more */
-#else
       break
-#endif
     :: !is_refused ->
-      is_in_queue[me] = true;
-      assert(!is_renewing);
       own_word = own_word + kOneItem;
-      d_step { is_in_queue[me] = false; left--; accepted++; assert(!is_finished) };
+      d_step { left--; accepted++; assert(!is_finished) };
       store(own_word)           /* [P3] */
     fi
   :: left == 0 -> break
   od
 }
-
-#ifndef SHRINK
 
 inline set_closing() {
 #ifdef BROKEN_RING_BEFORE_CLOSING
@@ -237,30 +222,5 @@ look:
 finish:
   atomic { is_finished = true; assert(flushed == accepted) }
 }
-
-#else
-
-/* BufferCore::shrink_partition; its patience is endless here. */
-active proctype Shrinker() {
-  byte value;
-
-  is_refusing = true;
-  heavy_fence();
-#ifndef BROKEN_MARKS_NOT_LOOKED_AT
-  do
-  :: is_listed[0] && (word[0] & kInside)
-  :: else -> break
-  od;
-  do
-  :: is_listed[1] && (word[1] & kInside)
-  :: else -> break
-  od;
-#endif
-  atomic { is_renewing = true; assert(!is_in_queue[0] && !is_in_queue[1]) };
-  is_renewing = false;
-  is_refusing = false
-}
-
-#endif
 
 ltl finishes { <> is_finished }

@@ -57,7 +57,6 @@ Options options_from_bytes(Bytes& bytes) {
     options.max_bytes = bytes.pick<std::size_t>({10, 1, 3, 0});
     options.capacity_bytes = options.max_bytes == 0 ? 12 : bytes.pick<std::size_t>({0, 10, 15});
   }
-  options.auto_shrink = bytes.one_in(2);
   options.insert_timeout = 0ns;
   options.close_timeout = kForever;
   options.seed = 1 + bytes.below(256);
@@ -74,8 +73,8 @@ std::string describe(const Options& options) {
       << options.retry.initial_backoff.count() << " to " << options.retry.max_backoff.count()
       << ", total_time " << options.retry.total_time.count() << ", on_exception "
       << options.retry.on_exception << ", isolate " << options.retry.isolate << ", max_bytes "
-      << options.max_bytes << ", capacity_bytes " << options.effective_capacity_bytes()
-      << ", auto_shrink " << options.auto_shrink << ", seed " << options.seed;
+      << options.max_bytes << ", capacity_bytes " << options.effective_capacity_bytes() << ", seed "
+      << options.seed;
   return out.str();
 }
 

@@ -51,7 +51,6 @@ constexpr const char* kDone[] = {
     "\n  sync_flush: reentrant",
     "\ndump\n",
     "\ntake\n",
-    "\nshrink\n",
     "\ninfo\n",
     "\nlisten: 1",
     "\nlisten: 0",

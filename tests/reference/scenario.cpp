@@ -138,7 +138,7 @@ class Scenario {
   // Calls.
 
   void call() {
-    switch (bytes_.below(32)) {
+    switch (bytes_.below(31)) {
       default:
         return insert_one();
       case 6:
@@ -175,15 +175,12 @@ class Scenario {
         log("take");
         return expect_same_items("take", numbers_of(live_->take()), model_.take());
       case 26:
-        log("shrink");
-        return live_->shrink();
-      case 27:
         return compare_info();
-      case 28:
+      case 27:
         return listen();
-      case 29:
+      case 28:
         return compare_next_deadline();
-      case 30:
+      case 29:
         return close(bytes_.pick<Duration>({0ns, kForever}));
     }
   }

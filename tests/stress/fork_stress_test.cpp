@@ -96,7 +96,6 @@ int call_everything(Buffer<Item>& buffer) {
   static_cast<void>(buffer.ledger());
   if (buffer.info().size() != buffer.options().partitions) return 7;
   if (!buffer.dump().empty() || !buffer.take().empty()) return 8;
-  buffer.shrink();
   if (buffer.telemetry().attach("child", EventSet::all(), [](const auto&) {})) return 9;
   if (buffer.telemetry().detach("stays")) return 10;
   if (buffer.close(databuffer::kForever).status != CallStatus::kClosed) return 11;
@@ -153,7 +152,6 @@ TEST_SUITE("fork") {
         static_cast<void>(buffer->dump());
         buffer->telemetry().attach("meddles", EventSet::all(), [](const auto&) {});
         buffer->telemetry().detach("meddles");
-        buffer->shrink();
       }
     });
     const std::size_t forks = scaled(60);

@@ -1,6 +1,6 @@
 // Goal: looking at a buffer and taking from it, in the middle of traffic, loses and doubles
 // nothing. Method: numbered items; each that was inserted is either handled or taken, once; no dump
-// shows one twice or out of order; shrinking disturbs nobody.
+// shows one twice or out of order.
 
 #include <doctest/doctest.h>
 
@@ -103,17 +103,6 @@ TEST_SUITE("inspection") {
                   witness.ended(items);
                   std::this_thread::sleep_for(50us);
                 });
-  }
-
-  TEST_CASE("shrinking, from several threads and by itself, disturbs neither order nor number") {
-    constexpr std::size_t kProducers = 3;
-    Witness witness(kProducers, 3, kMostItems);
-    Options options{.name = "shrink", .partitions = 3, .max_size = 20};
-    options.auto_shrink = true;
-    run_traffic(std::move(options), kProducers, 2, witness, [&](Buffer<Item>& buffer) {
-      buffer.shrink();
-      static_cast<void>(buffer.dump());
-    });
   }
 
   TEST_CASE("take returns what its own thread inserted before, whatever others insert") {

@@ -225,7 +225,6 @@ void Round::look_and_take(Buffer<Item>& buffer) {
   while (!is_over_) {
     static_cast<void>(buffer.dump());
     static_cast<void>(buffer.info());
-    buffer.shrink();
     const std::vector<Item> items = buffer.take();
     witness_.ended(items);
     taken_items_ += items.size();

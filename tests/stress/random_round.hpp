@@ -16,7 +16,7 @@
 namespace databuffer::stress {
 
 /// One buffer, from its start to its end: producers that use every form of insert; others that
-/// flush, look, take, shrink and listen meanwhile; handlers that dawdle, fail in part or as a
+/// flush, look, take and listen meanwhile; handlers that dawdle, fail in part or as a
 /// whole, ask for a retry, throw and get stuck; hooks that throw; memory that is refused.
 class Round {
  public:

@@ -28,7 +28,6 @@ Options random_options(Random& random) {
   options.insert_timeout = random.pick<Duration>({0ns, 100us, 20ms, kForever});
   options.flush_timeout = random.pick<Duration>({1ms, kLongTimeout, kForever});
   options.on_overdue = random.pick({OnOverdue::kReport, OnOverdue::kReplace});
-  options.auto_shrink = random.one_in(3);
   options.retry.attempts = random.pick<std::uint32_t>({1, 2, 5});
   options.retry.initial_backoff = random.pick<Duration>({0ns, 10us, 1ms});
   options.retry.max_backoff = 2ms;
@@ -105,8 +104,7 @@ std::string describe(const Setting& setting) {
       << setting.close_timeout.count() << " ns, max_bytes " << options.max_bytes
       << ", capacity_bytes " << options.effective_capacity_bytes() << ", attempts "
       << options.retry.attempts << ", isolate " << options.retry.isolate << ", flush_timeout "
-      << options.flush_timeout.count() << " ns, " << to_string(options.on_overdue)
-      << ", auto_shrink " << options.auto_shrink;
+      << options.flush_timeout.count() << " ns, " << to_string(options.on_overdue);
   return out.str();
 }
 

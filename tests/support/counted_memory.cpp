@@ -1,5 +1,7 @@
 #include "support/counted_memory.hpp"
 
+#include <malloc.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -11,6 +13,7 @@ namespace {
 
 thread_local std::size_t requests = 0;
 thread_local std::ptrdiff_t held = 0;
+thread_local std::ptrdiff_t held_bytes = 0;
 thread_local std::size_t refused_from = 0;  // requests to go until one is refused; 0: none is
 thread_local bool is_refused_once = false;  // and the next ones are granted again
 thread_local bool was_refused = false;
@@ -27,18 +30,28 @@ bool ask() noexcept {
   return false;
 }
 
+std::ptrdiff_t size_of(void* memory) noexcept {
+  return static_cast<std::ptrdiff_t>(::malloc_usable_size(memory));
+}
+
 void* take(std::size_t bytes, std::size_t alignment) noexcept {
   if (!ask()) return nullptr;
   void* const memory =
       alignment <= alignof(std::max_align_t)
           ? std::malloc(bytes == 0 ? 1 : bytes)
           : std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (memory != nullptr) ++held;
+  if (memory != nullptr) {
+    ++held;
+    held_bytes += size_of(memory);
+  }
   return memory;
 }
 
 void give_back(void* memory) noexcept {
-  if (memory != nullptr) --held;
+  if (memory != nullptr) {
+    --held;
+    held_bytes -= size_of(memory);
+  }
   std::free(memory);
 }
 
@@ -53,6 +66,8 @@ void* take_or_throw(std::size_t bytes, std::size_t alignment) {
 std::size_t memory_requests() noexcept { return requests; }
 
 std::ptrdiff_t memory_held() noexcept { return held; }
+
+std::ptrdiff_t bytes_held() noexcept { return held_bytes; }
 
 void refuse_memory_from(std::size_t request) noexcept {
   refused_from = request;

@@ -13,6 +13,9 @@ namespace databuffer::support {
 /// Those granted, less what this thread has given back.
 [[nodiscard]] std::ptrdiff_t memory_held() noexcept;
 
+/// What it holds in bytes, as the allocator rounds them up.
+[[nodiscard]] std::ptrdiff_t bytes_held() noexcept;
+
 /// Requests for memory during `call`.
 template <class Call>
 [[nodiscard]] std::size_t requests_of(Call call) {

@@ -117,22 +117,6 @@ TEST_SUITE("allocation in steady state") {
           }) == 0);
   }
 
-  TEST_CASE("what a burst needed is kept, and shrink() gives it back") {
-    Buffer<int> buffer(by_hand({.max_size = 100, .capacity = 100'000}), [](std::span<int>) {});
-    const auto burst = [&](std::size_t size) {
-      CHECK(buffer.insert_batch(numbers(0, size), 0s).accepted == size);
-      work_all(buffer, still_clock().now());
-    };
-    burst(100);
-    const std::ptrdiff_t before = memory_held();
-    burst(100'000);
-    CHECK(memory_held() > before + 100);  // blocks of 512
-    buffer.shrink();
-    CHECK(memory_held() <= before);
-    burst(100);
-    CHECK(memory_held() <= before);
-  }
-
   TEST_CASE("a thread that goes through many buffers keeps nothing of those that are gone") {
     const auto use_one = [] {
       Buffer<Item> buffer(by_hand(), [](std::span<Item>) {});

@@ -179,7 +179,6 @@ std::string cpp_text(const Options& base, const Candidate& candidate) {
     fields.add("on_overdue", "databuffer::OnOverdue::" + std::string(overdue_cpp(base.on_overdue)));
   }
   fields.add_count("max_abandoned", base.max_abandoned, usual.max_abandoned);
-  fields.add_flag("auto_shrink", base.auto_shrink, usual.auto_shrink);
   if (base.overflow != usual.overflow) {
     fields.add("overflow", "databuffer::Overflow::" + std::string(overflow_cpp(base.overflow)));
   }

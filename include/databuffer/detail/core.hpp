@@ -90,12 +90,11 @@ using Timeout = std::optional<Duration>;
 class Core {
  public:
   // Why an insert must take the slow path; the fast path only asks for "none of these".
-  static constexpr std::uint32_t kClosed = 1;      // close() has begun
-  static constexpr std::uint32_t kForked = 2;      // this process is a fork of the buffer's
-  static constexpr std::uint32_t kTelemetry = 4;   // somebody listens to insert events
-  static constexpr std::uint32_t kFullFence = 8;   // no membarrier: see fence.hpp
-  static constexpr std::uint32_t kWeighed = 16;    // limits by weight
-  static constexpr std::uint32_t kShrinking = 32;  // the queues are being exchanged
+  static constexpr std::uint32_t kClosed = 1;     // close() has begun
+  static constexpr std::uint32_t kForked = 2;     // this process is a fork of the buffer's
+  static constexpr std::uint32_t kTelemetry = 4;  // somebody listens to insert events
+  static constexpr std::uint32_t kFullFence = 8;  // no membarrier: see fence.hpp
+  static constexpr std::uint32_t kWeighed = 16;   // limits by weight
 
   /// Checks the options, starts the threads, and returns when all consumers run.
   /// Throws OptionsError, std::system_error, std::bad_alloc, or what a thread hook or a factory
@@ -163,8 +162,6 @@ class Core {
   [[nodiscard]] virtual Ledger ledger() const noexcept = 0;
   [[nodiscard]] virtual Telemetry telemetry() const noexcept = 0;
   [[nodiscard]] virtual const Options& options() const noexcept = 0;
-
-  virtual void shrink() = 0;
 
   virtual TimePoint do_work(TimePoint now) = 0;
   [[nodiscard]] virtual TimePoint next_deadline() const noexcept = 0;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <memory>
 #include <new>
 #include <ranges>
 #include <type_traits>
@@ -107,9 +108,24 @@ class Inserter {
   }
 
   bool push(Slot& slot, std::uint64_t word, T& item) noexcept {
-    return enter(slot, word, 1, [&item](LaneSlot<T>& lane_slot) {
-      return lane_slot.push_in_place(std::move(item));
-    });
+    if (!enter(slot, word)) [[unlikely]]
+      return false;
+    auto& lane_slot = static_cast<LaneSlot<T>&>(slot);
+    if (!lane_slot.push_in_place(std::move(item))) [[unlikely]]
+      return push_into_next(*core_, lane_slot, word, item);
+    publish(*core_, slot, word, 1);
+    return true;
+  }
+
+  /// The slot's segment is full. Static, and apart from the loop, as insert_slowly.
+  [[gnu::noinline]] static bool push_into_next(Core& core, LaneSlot<T>& slot, std::uint64_t word,
+                                               T& item) noexcept {
+    if (!slot.push_bulk_in_place(std::make_move_iterator(std::addressof(item)), 1)) {
+      leave(slot, word);
+      return false;
+    }
+    publish(core, slot, word, 1);
+    return true;
   }
 
   /// Several items that appear at once: all or none.
@@ -122,9 +138,11 @@ class Inserter {
       if (turn.slot == nullptr) return false;
       word = own_word(*turn.slot);
     }
-    const bool is_in = enter(*turn.slot, word, count, [first, count](LaneSlot<T>& lane_slot) {
-      return lane_slot.push_bulk_in_place(first, count);
-    });
+    bool is_in = false;
+    if (enter(*turn.slot, word)) {
+      is_in = static_cast<LaneSlot<T>&>(*turn.slot).push_bulk_in_place(first, count);
+      is_in ? publish(*core_, *turn.slot, word, count) : leave(*turn.slot, word);
+    }
     if (turn.is_reserved) {
       if (is_in) {
         turn.slot->settled_word = word + count;
@@ -143,26 +161,31 @@ class Inserter {
   ///   [P4] read `watch`                     … after the consumer has set it, before it counts
   ///   again
   /// P1 → P2 and P3 → P4 are write-then-read; the other sides run a heavy fence between theirs.
-  template <class Push>
-  bool enter(Slot& slot, std::uint64_t word, std::size_t count, Push push) noexcept {
+  /// Returns false, with the slot as it was, if the insert must take the slow path.
+  bool enter(Slot& slot, std::uint64_t word) noexcept {
     // [P1] relaxed: ordered before [P2] by the fence pair, and nothing is published by it.
     slot.word.store(word | Slot::kInside, std::memory_order_relaxed);
     light_fence();
-    // [P2] acquire: pairs with the end of shrink(), which has exchanged the slot's queue; ordered
-    // after [P1] by the fence pair.
-    if (core_->attention.load(std::memory_order_acquire) != 0 ||
-        !push(static_cast<LaneSlot<T>&>(slot))) [[unlikely]] {
-      // release: takes the mark back; who sees it gone may exchange the queue.
-      slot.word.store(word, std::memory_order_release);
-      return false;
-    }
+    // [P2] relaxed: ordered after [P1] by the fence pair; who finds no flag set relies on nothing
+    // that another thread did before it took one away.
+    if (core_->attention.load(std::memory_order_relaxed) == 0) [[likely]]
+      return true;
+    leave(slot, word);
+    return false;
+  }
+
+  static void leave(Slot& slot, std::uint64_t word) noexcept {
+    // release: takes the mark back; close, which sees it gone, finds the queue as it was left.
+    slot.word.store(word, std::memory_order_release);
+  }
+
+  static void publish(Core& core, Slot& slot, std::uint64_t word, std::size_t count) noexcept {
     // [P3] release: whoever reads the new count finds the items in the queue.
     slot.word.store(word + count, std::memory_order_release);
     light_fence();
     // [P4] relaxed: ordered after [P3] by the fence pair.
     if (slot.watch->load(std::memory_order_relaxed) != 0) [[unlikely]]
-      core_->count_down(slot, count);
-    return true;
+      core.count_down(slot, count);
   }
 
   // Static: an Inserter that lives in a register need not be stored for a call that is not made.

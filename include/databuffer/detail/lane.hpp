@@ -6,23 +6,16 @@
 #include <iterator>
 #include <memory>
 #include <new>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
+#include "databuffer/detail/assert.hpp"
 #include "databuffer/detail/cargo.hpp"
-#include "databuffer/detail/memory.hpp"
-#include "databuffer/detail/queue.hpp"
+#include "databuffer/detail/segment.hpp"
 #include "databuffer/detail/slot.hpp"
 
 namespace databuffer::detail {
 
 /// A partition's items, of a type the engine does not know.
-///
-/// What we rely on from moodycamel::ConcurrentQueue: items of one producer token come out in the
-/// order they went in; an enqueue that returned is seen by whoever
-/// synchronised with it since (we publish `Slot::word` after it). It promises no order between
-/// tokens and its size is approximate, so we count ourselves.
 class Lane {
  public:
   virtual ~Lane() = default;
@@ -33,88 +26,13 @@ class Lane {
   /// Threads: one at a time (the buffer's seat mutex).
   [[nodiscard]] virtual Slot& make_slot() = 0;
 
-  /// Moves up to `count` items of one producer behind those of `to`, which has room for them.
+  /// Moves `count` items of one producer, which its slot counts, behind those of `to`, which has
+  /// room for them.
   /// Returns how many there were. Threads: the holder of the partition's turn.
   virtual std::size_t dequeue(Slot& slot, std::size_t count, Cargo& to) noexcept = 0;
 
-  /// Exchanges the queue for a new one, which gives its memory back: a queue keeps every block it
-  /// ever needed. Throws std::bad_alloc, having changed nothing. Requires    an empty queue, and no
-  /// producer inside it, or about to make a slot.
-  virtual void renew_queue() = 0;
-};
-
-/// Block size: 32 items or more, up to 512 as long as they fit into 4 KiB. Larger blocks are asked
-/// for more rarely, and waste more where little is pending. Storage from detail::allocate.
-template <class T>
-struct QueueTraits : moodycamel::ConcurrentQueueDefaultTraits {
-  static constexpr std::size_t kBlockBytes = 4096;
-  static constexpr std::size_t block_items() noexcept {
-    std::size_t items = 32;
-    while (items < 512 && items * 2 * sizeof(T) <= kBlockBytes) items *= 2;
-    return items;
-  }
-  // The queue's names, not ours.
-  static const std::size_t BLOCK_SIZE = block_items();               // NOLINT
-  static const std::size_t INITIAL_IMPLICIT_PRODUCER_HASH_SIZE = 0;  // NOLINT: tokens only
-  static void* malloc(std::size_t bytes) {                           // NOLINT
-    return allocate(bytes, alignof(std::max_align_t));
-  }
-  static void free(void* storage) {  // NOLINT
-    release(storage, alignof(std::max_align_t));
-  }
-};
-
-template <class T>
-using Queue = moodycamel::ConcurrentQueue<T, QueueTraits<T>>;
-
-/// A Slot with the queue's token: one producer's way into one partition's queue.
-template <class T>
-struct alignas(kDestructiveBytes) LaneSlot : Slot {
-  explicit LaneSlot(Queue<T>& lane_queue) : token(lane_queue), queue(&lane_queue) {}
-
-  /// Returns false, with the item untouched, if the queue needs another block. (With the allocation
-  /// inlined the hot path spills its registers: bench/README.md.)
-  [[nodiscard]] bool push_in_place(T&& item) noexcept {
-    return queue->try_enqueue(valid_token(), std::move(item));
-  }
-
-  /// Returns false, with the item untouched, if the queue cannot allocate.
-  [[nodiscard]] bool push(T&& item) noexcept {
-    return queue->enqueue(valid_token(), std::move(item));
-  }
-
-  /// The same for `count` items, all or none. Requires    count <= QueueTraits<T>::block_items().
-  template <class Iterator>
-  [[nodiscard]] bool push_bulk_in_place(Iterator first, std::size_t count) noexcept {
-    return queue->try_enqueue_bulk(valid_token(), first, count);
-  }
-
-  /// Returns how many went in, from the front, before the queue could not allocate; the others are
-  /// untouched. A block at a time: when version 1.0.3 cannot allocate the second of several, it
-  /// keeps the first, but forgets that its index needs a place for it, and sooner or later it
-  /// overwrites one that is in use. (They are published together all the same: by Slot::word.)
-  template <class Iterator>
-  [[nodiscard]] std::size_t push_bulk(Iterator first, std::size_t count) noexcept {
-    std::size_t pushed = 0;
-    while (pushed < count) {
-      const std::size_t part = std::min(count - pushed, QueueTraits<T>::block_items());
-      if (!queue->enqueue_bulk(valid_token(), first, part)) break;
-      first += static_cast<std::iter_difference_t<Iterator>>(part);
-      pushed += part;
-    }
-    return pushed;
-  }
-
-  // Changed by renew_queue() only. The token first, on the slot's line (engine/layout.cpp).
-  moodycamel::ProducerToken token;  // valid, or make_slot() has thrown
-  Queue<T>* queue;
-
- private:
-  // Spares the queue the look whether it is, and g++ 12 a warning about where it were not.
-  [[nodiscard]] const moodycamel::ProducerToken& valid_token() const noexcept {
-    if (!token.valid()) __builtin_unreachable();
-    return token;
-  }
+  /// Memory that the partition's queue takes, kept for reuse included. Any thread.
+  [[nodiscard]] virtual std::size_t bytes() const noexcept = 0;
 };
 
 /// Constructs at the address it stands on: lets the queue move items into raw storage.
@@ -137,6 +55,123 @@ class ConstructIterator {
   T* at_;
 };
 
+/// A Slot with the producer's sub-queue: a chain of segments, from the one that items are taken
+/// from to the one that they are put into.
+///
+/// The producer goes on to another segment when its own is full to the end of the block. It links
+/// the new one before it publishes the items in it by Slot::word, and never comes back to the old
+/// one. So once a segment is found empty although further items are counted, the producer has left
+/// it, and it goes to the partition's pool. Segments begin and end with a block: where the producer
+/// stands in its block, Slot::word says.
+template <class T>
+struct alignas(kDestructiveBytes) LaneSlot : Slot {
+  static constexpr std::size_t kBlockItems = QueueTraits<T>::block_items();
+
+  explicit LaneSlot(SegmentPool<T>& segment_pool) noexcept
+      : tail(segment_pool.none()), pool(&segment_pool) {}
+  ~LaneSlot() {
+    while (head != nullptr) pool->destroy(std::exchange(head, head->next));
+  }
+  LaneSlot(const LaneSlot&) = delete;
+  LaneSlot& operator=(const LaneSlot&) = delete;
+
+  /// Returns false, with the item untouched, if the segment is full. (The only place that pushes a
+  /// single item: or g++ does not inline it into the loop of the caller's inserts.)
+  [[nodiscard]] bool push_in_place(T&& item) noexcept { return tail->push(std::move(item)); }
+
+  /// Puts `count` items into the segment and the next, all or none. Returns false, with the items
+  /// untouched, if there is no segment to be had without allocating. Requires    count <=
+  /// kBlockItems.
+  template <class Iterator>
+  [[nodiscard]] bool push_bulk_in_place(Iterator first, std::size_t count) noexcept {
+    std::size_t before = std::min(count, room_in_block());
+    if (before == count) {
+      if (has_segment() && tail->push_bulk(first, count)) return true;
+      before = 0;
+    }
+    Segment<T>* const fresh = pool->take();
+    if (fresh == nullptr) return false;
+    if (before > 0) first = push_all(*tail, first, before);
+    push_all(*fresh, first, count - before);
+    append(*fresh);
+    return true;
+  }
+
+  /// Returns how many went in, from the front, before there was no memory; the others are
+  /// untouched.
+  template <class Iterator>
+  [[nodiscard]] std::size_t push_bulk(Iterator first, std::size_t count) noexcept {
+    std::size_t pushed = 0;
+    std::size_t room = room_in_block();
+    while (pushed < count) {
+      const std::size_t part = std::min(count - pushed, room);
+      if (!(has_segment() && tail->push_bulk(first, part))) {
+        Segment<T>* const fresh = pool->take_or_make();
+        if (fresh == nullptr) break;
+        if (!fresh->push_bulk(first, part)) {
+          pool->destroy(fresh);
+          break;
+        }
+        append(*fresh);
+      }
+      first += static_cast<std::iter_difference_t<Iterator>>(part);
+      pushed += part;
+      room = kBlockItems;
+    }
+    return pushed;
+  }
+
+  /// The same for one item.
+  [[nodiscard]] bool push(T&& item) noexcept {
+    return push_bulk(std::make_move_iterator(std::addressof(item)), 1) == 1;
+  }
+
+  /// Moves `count` items, which Slot::word counts, behind those of `cargo`. Returns how many there
+  /// were. Threads: the holder of the partition's turn.
+  std::size_t pull(std::size_t count, CargoOf<T>& cargo) noexcept {
+    std::size_t pulled = 0;
+    Segment<T>* at = head;
+    Segment<T>* last_left = nullptr;
+    for (;;) {
+      const std::size_t got = at->pull(ConstructIterator<T>(cargo.end_storage()), count - pulled);
+      cargo.adopt(got);
+      pulled += got;
+      if (pulled == count || at->next == nullptr) break;
+      last_left = std::exchange(at, at->next);
+    }
+    if (last_left != nullptr) pool->put(*std::exchange(head, at), *last_left);
+    return pulled;
+  }
+
+  // Producer only; on the slot's line (engine/layout.cpp).
+  Segment<T>* tail;
+
+  // Written by the holder of the turn, once for each segment; the first time by the producer,
+  // before it publishes an item.
+  alignas(kDestructiveBytes / 2) Segment<T>* head = nullptr;
+  SegmentPool<T>* const pool;  // borrowed
+
+ private:
+  [[nodiscard]] bool has_segment() const noexcept { return tail != pool->none(); }
+
+  [[nodiscard]] std::size_t room_in_block() const noexcept {
+    // relaxed: the producer itself writes it. (The mark is beyond the bits that count.)
+    return kBlockItems - word.load(std::memory_order_relaxed) % kBlockItems;
+  }
+
+  template <class Iterator>
+  static Iterator push_all(Segment<T>& segment, Iterator first, std::size_t count) noexcept {
+    [[maybe_unused]] const bool has_room = segment.push_bulk(first, count);
+    DATABUFFER_ASSERT(has_room);
+    return first + static_cast<std::iter_difference_t<Iterator>>(count);
+  }
+
+  void append(Segment<T>& fresh) noexcept {
+    (has_segment() ? tail->next : head) = &fresh;
+    tail = &fresh;
+  }
+};
+
 template <class T>
 class LaneOf final : public Lane {
  public:
@@ -144,39 +179,16 @@ class LaneOf final : public Lane {
     return std::make_unique<CargoOf<T>>();
   }
 
-  [[nodiscard]] Slot& make_slot() override {
-    LaneSlot<T>& slot = slots_.emplace_back(*queue_);
-    if (slot.token.valid()) return slot;
-    slots_.pop_back();
-    throw std::bad_alloc();
-  }
+  [[nodiscard]] Slot& make_slot() override { return slots_.emplace_back(pool_); }
 
   std::size_t dequeue(Slot& slot, std::size_t count, Cargo& to) noexcept override {
-    auto& cargo = static_cast<CargoOf<T>&>(to);
-    const std::size_t taken = queue_->try_dequeue_bulk_from_producer(
-        static_cast<LaneSlot<T>&>(slot).token, ConstructIterator<T>(cargo.end_storage()), count);
-    cargo.adopt(taken);
-    return taken;
+    return static_cast<LaneSlot<T>&>(slot).pull(count, static_cast<CargoOf<T>&>(to));
   }
 
-  void renew_queue() override {
-    auto fresh = std::make_unique<Queue<T>>(0);
-    std::vector<moodycamel::ProducerToken> tokens;
-    tokens.reserve(slots_.size());
-    for (std::size_t index = 0; index < slots_.size(); ++index) {
-      if (!tokens.emplace_back(*fresh).valid()) throw std::bad_alloc();
-    }
-    for (std::size_t index = 0; index < slots_.size(); ++index) {
-      slots_[index].token.swap(tokens[index]);
-      slots_[index].queue = fresh.get();
-    }
-    tokens.clear();  // the old ones, before their queue
-    queue_.swap(fresh);
-  }
+  [[nodiscard]] std::size_t bytes() const noexcept override { return pool_.bytes(); }
 
  private:
-  // Its blocks come on demand.
-  std::unique_ptr<Queue<T>> queue_ = std::make_unique<Queue<T>>(0);
+  SegmentPool<T> pool_;
   std::deque<LaneSlot<T>> slots_;  // never shrinks; addresses are stable
 };
 

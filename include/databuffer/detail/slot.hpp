@@ -9,8 +9,8 @@
 namespace databuffer::detail {
 
 /// One producer thread's place in one partition. Written by the thread that owns its seat; the
-/// consumer reads `word`. A Slot is the first part of a LaneSlot<T>, which adds the queue's token;
-/// both lie on one line that only the producer writes.
+/// consumer reads `word`. A Slot is the first part of a LaneSlot<T>, which adds the segment that
+/// items go into; both lie on one line that only the producer writes.
 ///
 ///   word    items inserted; with the highest bit set while the producer is inside the queue.
 ///   debt    word - settled_word: items inserted and not yet told to the partition's gate.
