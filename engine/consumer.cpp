@@ -107,9 +107,10 @@ TimePoint Consumer::step(TimePoint now) {
     return now < next ? next : deliver(now);
   }
   const bool has_producer_inside = is_closing && partition_.drain.has_producer_inside();
-  const std::size_t pending = partition_.pending();
+  const std::size_t pending = partition_.pending_here();
 
   if (pending == 0) {
+    partition_.forget_departed(buffer_);
     partition_.requests.complete(asked);
     if (is_closing && !has_producer_inside) return finish();
     empty_at_ = now;
@@ -173,7 +174,7 @@ TimePoint Consumer::rest(TimePoint now) {
 TimePoint Consumer::flush_batch(FlushReason reason, TimePoint now) {
   disarm();
   try {
-    flusher_.cargo().reserve(std::min(schedule_.limit(), partition_.pending()));
+    flusher_.cargo().reserve(std::min(schedule_.limit(), partition_.pending_here()));
   } catch (const std::bad_alloc&) {
     // A smaller batch does as well; without any room, try again in a moment.
     if (flusher_.cargo().room() == 0) {
@@ -205,10 +206,11 @@ bool Consumer::gather(FlushReason reason, TimePoint now) {
     // relaxed: remove() publishes it: who sees the items gone sees them in flight.
     partition_.counts.in_flight.fetch_add(taken.items, std::memory_order_relaxed);
     buffer_.remove(partition_, taken);
+    if (partition_.drain.has_departed()) partition_.drain.forget_departed();
   }
   if (flusher_.cargo().size() == 0) return false;
 
-  const std::size_t left_behind = partition_.pending();
+  const std::size_t left_behind = partition_.pending_here();
   if (reason == FlushReason::kSize && now <= deadline_after(gathered_before, kHotFill)) {
     hot_until_ = deadline_after(now, kStaysHot);
   }
@@ -278,7 +280,7 @@ bool Consumer::is_armed_for(std::size_t threshold) const noexcept {
 }
 
 void Consumer::arm(std::size_t threshold) noexcept {
-  if (partition_.doorbell.arm(threshold, [this] { return partition_.pending(); })) {
+  if (partition_.doorbell.arm(threshold, [this] { return partition_.pending_here(); })) {
     armed_for_ = threshold;
   }
 }
@@ -291,7 +293,7 @@ void Consumer::disarm() noexcept {
 
 void Consumer::observe_rate(TimePoint now) noexcept {
   if (now - rate_since_ < kRateSpan) return;
-  const std::uint64_t inserted = partition_.drain.inserted();
+  const std::uint64_t inserted = partition_.drain.inserted_here();
   items_per_ns_ = static_cast<double>(inserted - rate_inserted_) /
                   static_cast<double>((now - rate_since_).count());
   rate_inserted_ = inserted;
@@ -299,7 +301,7 @@ void Consumer::observe_rate(TimePoint now) noexcept {
 }
 
 Duration Consumer::time_to_fill() const noexcept {
-  const std::size_t pending = std::min(partition_.pending(), schedule_.limit());
+  const std::size_t pending = std::min(partition_.pending_here(), schedule_.limit());
   const auto missing = static_cast<double>(schedule_.limit() - pending);
   // More than an hour is as good as never, and keeps the conversion in range.
   constexpr double kLongNs = 3.6e12;
@@ -349,7 +351,7 @@ void Consumer::wait(TimePoint next, TimePoint now) noexcept {
 bool Consumer::would_oversleep() const noexcept {
   if (items_per_ns_ < kPouring) return false;
   const auto room =
-      static_cast<double>(partition_.capacity) - static_cast<double>(partition_.pending());
+      static_cast<double>(partition_.capacity) - static_cast<double>(partition_.pending_here());
   return room < items_per_ns_ * static_cast<double>(kLongSleep.count());
 }
 

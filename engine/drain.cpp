@@ -1,6 +1,8 @@
 #include "engine/drain.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <new>
 
 #include "databuffer/detail/assert.hpp"
 #include "engine/gate.hpp"
@@ -19,17 +21,81 @@ Drain::Drain(Lane& lane, const FlushRequests& requests, const Weigh* weigh)
   if (weigh_ != nullptr) staged_->reserve(kWeighItems);
 }
 
-void Drain::add(Slot& slot) {
-  Producer& producer = producers_.emplace_back(slot);
-  // relaxed: its only writer, by the mutex.
-  producer.older = newest_.load(std::memory_order_relaxed);
+Drain::~Drain() {
+  for (Producer* producer = newest(); producer != nullptr;) {
+    const std::unique_ptr<Producer> gone(producer);
+    producer = gone->older;
+    lane_.free_slot(*gone->slot);
+  }
+}
+
+Drain::Producer& Drain::add() {
+  const std::lock_guard lock(list_mutex_);
+  auto producer = std::make_unique<Producer>(lane_.make_slot());
+  // relaxed: written under the lock.
+  producer->older = newest_.load(std::memory_order_relaxed);
   // release: who finds the producer finds it whole.
-  newest_.store(&producer, std::memory_order_release);
-  slot_count_.store(producers_.size(), std::memory_order_relaxed);  // relaxed: a statistic
+  newest_.store(producer.get(), std::memory_order_release);
+  slot_count_.fetch_add(1, std::memory_order_relaxed);  // relaxed: a statistic
+  return *producer.release();
+}
+
+void Drain::depart(Producer& producer) noexcept {
+  const std::lock_guard lock(list_mutex_);
+  producer.has_departed = true;
+  slot_count_.fetch_sub(1, std::memory_order_relaxed);  // relaxed: a statistic
+  // relaxed: a hint; who rings the consumer after it has it seen.
+  departed_count_.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool Drain::has_departed() const noexcept {
+  return departed_count_.load(std::memory_order_relaxed) > 0;  // relaxed: as in depart()
+}
+
+void Drain::forget_departed() noexcept {
+  Producer* gone = nullptr;
+  {
+    const std::lock_guard lock(list_mutex_);
+    // relaxed, all four: the lock, the turn and the consumer's own order exclude every reader.
+    Producer* producer = newest_.load(std::memory_order_relaxed);
+    Producer* kept = nullptr;
+    while (producer != nullptr) {
+      Producer* const older = producer->older;
+      const std::uint64_t items =
+          Slot::items_of(producer->slot->word.load(std::memory_order_relaxed));
+      if (!producer->has_departed || producer->drained != items) {
+        kept = producer;
+      } else {
+        if (kept == nullptr) {
+          newest_.store(older, std::memory_order_relaxed);
+        } else {
+          kept->older = older;
+        }
+        // A pass goes the other way. It is not at this producer, of which nothing is left.
+        if (older != nullptr && older->newer == producer) older->newer = producer->newer;
+        forgotten_items_ += items;
+        departed_count_.fetch_sub(1, std::memory_order_relaxed);
+        producer->older = gone;
+        gone = producer;
+      }
+      producer = older;
+    }
+  }
+  while (gone != nullptr) {
+    const std::unique_ptr<Producer> producer(gone);
+    gone = producer->older;
+    const std::lock_guard lock(list_mutex_);  // as add(): one at a time
+    lane_.free_slot(*producer->slot);
+  }
 }
 
 std::uint64_t Drain::inserted() const noexcept {
-  std::uint64_t items = 0;
+  const std::lock_guard lock(list_mutex_);
+  return inserted_here();
+}
+
+std::uint64_t Drain::inserted_here() const noexcept {
+  std::uint64_t items = forgotten_items_;
   for (const Producer* producer = newest(); producer != nullptr; producer = producer->older) {
     // acquire: pairs with [P3]: a counted item is in the queue. (seq_cst costs the same here, and
     // is what the handshakes ask for where there is no membarrier.)
@@ -39,6 +105,7 @@ std::uint64_t Drain::inserted() const noexcept {
 }
 
 bool Drain::has_producer_inside() const noexcept {
+  const std::lock_guard lock(list_mutex_);
   for (const Producer* producer = newest(); producer != nullptr; producer = producer->older) {
     // seq_cst: pairs with [P1]: close has set `attention` and passed a heavy fence before.
     if ((producer->slot->word.load(std::memory_order_seq_cst) & Slot::kInside) != 0) return true;
@@ -49,6 +116,9 @@ bool Drain::has_producer_inside() const noexcept {
 std::size_t Drain::slot_count() const noexcept {
   return slot_count_.load(std::memory_order_relaxed);  // relaxed: a statistic
 }
+
+// A thread that the child has not may have held it.
+void Drain::make_inert() noexcept { ::new (&list_mutex_) std::mutex; }
 
 Drain::Taken Drain::take(std::size_t count, std::size_t max_weight, Cargo& to) noexcept {
   count = std::min(count, to.room());

@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
+#include <mutex>
 
 #include "databuffer/detail/callables.hpp"
 #include "databuffer/detail/lane.hpp"
@@ -24,23 +24,63 @@ namespace databuffer::detail {
 // first and the oldest last, and the oldest leaves first. So if it has an item of a newer slot it
 // also has all that the thread had put into older ones before, and those leave first.
 //
-// Everything but add() and inserted() needs the partition's turn.
+// The producers are a list, and a look at the counts goes through it. Who may do so:
+//
+//   anybody, with the list's lock       the public calls but inserted_here()
+//   the partition's consumer, without   so that its looks wait for nobody
+//   the turn's holder, without
+//   who takes producers out             is the consumer, has the turn, and the lock
+//
+// So none of them meets a producer that is being freed. New ones are published at the list's head,
+// whoever looks.
+//
+// What takes items needs the partition's turn.
 class Drain {
  public:
+  /// A producer's place in the list.
+  struct Producer {
+    explicit Producer(Slot& producer_slot) noexcept : slot(&producer_slot) {}
+    Slot* const slot;            // owned: made and freed by the lane
+    Producer* older = nullptr;   // written by who takes producers out
+    Producer* newer = nullptr;   // under the turn: … of the pass; null: the newest
+    std::uint64_t drained = 0;   // under the turn: items that left the queue
+    std::uint64_t pass_end = 0;  // under the turn: … will have, when this pass ends
+    bool has_departed = false;   // under the lock: its thread has ended, and nobody adopts it
+  };
+
   /// `weigh`: null where there are no limits by weight.
   Drain(Lane& lane, const FlushRequests& requests, const Weigh* weigh = nullptr);
+  ~Drain();
+  Drain(const Drain&) = delete;
+  Drain& operator=(const Drain&) = delete;
 
-  /// A new producer. Threads: one at a time (the seat mutex); may throw std::bad_alloc.
-  void add(Slot& slot);
+  /// A new producer, with a slot. Any thread; throws std::bad_alloc.
+  [[nodiscard]] Producer& add();
+
+  /// Nobody inserts there any more. It goes when its items have left: see forget_departed().
+  /// Any thread; once.
+  void depart(Producer& producer) noexcept;
+
+  /// Whether there is anything to forget. Any thread; a hint.
+  [[nodiscard]] bool has_departed() const noexcept;
+
+  /// Frees the departed producers of which nothing is left. Requires    the turn, and to be the
+  /// partition's consumer.
+  void forget_departed() noexcept;
 
   /// Items ever inserted, by all producers. Any thread.
   [[nodiscard]] std::uint64_t inserted() const noexcept;
+  /// The same without the lock. Requires    the turn, or to be the partition's consumer.
+  [[nodiscard]] std::uint64_t inserted_here() const noexcept;
 
   /// Whether a producer is inside an insert right now. Any thread.
   [[nodiscard]] bool has_producer_inside() const noexcept;
 
-  /// Slots of all producers so far.
+  /// Producers, without those that have departed. Any thread.
   [[nodiscard]] std::size_t slot_count() const noexcept;
+
+  /// In a forked child, which has one thread: nobody holds the lock.
+  void make_inert() noexcept;
 
   struct Taken {
     std::size_t items = 0;
@@ -71,15 +111,6 @@ class Drain {
   [[nodiscard]] std::uint64_t covered() const noexcept { return covered_; }
 
  private:
-  struct Producer {
-    explicit Producer(Slot& producer_slot) noexcept : slot(&producer_slot) {}
-    Slot* const slot;            // fixed
-    Producer* older = nullptr;   // fixed once linked
-    Producer* newer = nullptr;   // under the turn: … of the pass; null: the newest
-    std::uint64_t drained = 0;   // under the turn: items that left the queue
-    std::uint64_t pass_end = 0;  // under the turn: … will have, when this pass ends
-  };
-
   [[nodiscard]] Producer* newest() const noexcept;
   std::size_t dequeue(std::size_t count, Cargo& to) noexcept;
   Taken take_weighed(std::size_t count, std::size_t max_weight, Cargo& to) noexcept;
@@ -90,9 +121,13 @@ class Drain {
   Lane& lane_;
   const FlushRequests& requests_;
   const Weigh* const weigh_;
-  std::deque<Producer> producers_;          // owned; grown under the seat mutex, never shrinks
-  std::atomic<Producer*> newest_{nullptr};  // written under the seat mutex; read by all
-  std::atomic<std::size_t> slot_count_{0};  // likewise
+
+  // The list: see above. Written under the lock.
+  mutable std::mutex list_mutex_;
+  std::atomic<Producer*> newest_{nullptr};      // owned, with all that are older
+  std::uint64_t forgotten_items_ = 0;           // items of producers that are freed; as the list
+  std::atomic<std::size_t> slot_count_{0};      // producers that have not departed
+  std::atomic<std::size_t> departed_count_{0};  // … that have, and are still in the list
 
   // Under the turn.
   std::unique_ptr<Cargo> staged_;

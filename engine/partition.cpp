@@ -18,6 +18,12 @@ Ledger& Ledger::operator+=(const Ledger& other) noexcept {
 
 namespace detail {
 
+void Partition::forget_departed(const Core& core) noexcept {
+  if (!drain.has_departed() || !turn.try_acquire()) return;
+  const Turn::Holder holder(turn, core);
+  drain.forget_departed();
+}
+
 Ledger Partition::ledger() const noexcept {
   // relaxed: see ItemCounts.
   const auto read = [](const std::atomic<std::uint64_t>& count) {

@@ -62,6 +62,13 @@ struct Partition {
     return static_cast<std::size_t>(drain.inserted() - removed);
   }
 
+  /// The same without a lock. Requires    the turn, or to be the partition's consumer.
+  [[nodiscard]] std::size_t pending_here() const noexcept {
+    // acquire: as in pending().
+    const std::uint64_t removed = counts.removed.load(std::memory_order_acquire);
+    return static_cast<std::size_t>(drain.inserted_here() - removed);
+  }
+
   /// Items waiting, to be shown: at most as many as there were at the end of the call. pending(),
   /// held up half way, also counts those that came and went meanwhile, far above the capacity; it
   /// must, for its callers may not miss one.
@@ -78,6 +85,10 @@ struct Partition {
     // release: pairs with pending() and size(). The turn's holder is the only writer.
     counts.removed.fetch_add(items, std::memory_order_release);
   }
+
+  /// Frees producers that have ended, where no batch is due. Whoever has the turn may be slow: then
+  /// later. Requires    to be the partition's consumer, without the turn.
+  void forget_departed(const Core& core) noexcept;
 
   /// Whether close is through here: nothing is left, and nothing will come.
   [[nodiscard]] bool is_finished() const noexcept {

@@ -1,6 +1,8 @@
 #include "engine/seats.hpp"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 #include "engine/partition.hpp"
 
@@ -30,31 +32,66 @@ Seat& Seats::borrow(std::uint64_t least) {
 void Seats::give_back(Seat& seat) noexcept {
   for (const auto& partition : partitions_)
     partition->gate.settle_up(*seat.slots[partition->index]);
-  const std::lock_guard lock(mutex_);
-  // It does not allocate: build() reserved for it.
-  free_.insert(std::lower_bound(free_.begin(), free_.end(), seat.number, is_older), &seat);
+  bool has_departed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    // It does not allocate: build() reserved for it.
+    free_.insert(std::lower_bound(free_.begin(), free_.end(), seat.number, is_older), &seat);
+    const std::size_t out = seats_.size() - free_.size();
+    for (; free_.size() > std::max(kSpareSeats, out / 2); has_departed = true) {
+      Seat& newest = *free_.back();
+      free_.pop_back();
+      remove(newest);
+    }
+  }
+  // The consumers forget them.
+  if (!has_departed) return;
+  for (const auto& partition : partitions_) partition->doorbell.ring();
 }
 
-// A seat that is built half way for want of memory leaves its slots unused in their lanes.
 Seat& Seats::build() {
-  free_.reserve(seats_.size() + 1);
-  std::vector<Slot*>& slots = slots_of_seats_.emplace_back();
+  if (seats_.size() == seats_.capacity()) {
+    const std::size_t count = std::max(kSpareSeats, 2 * seats_.size());
+    free_.reserve(count);
+    seats_.reserve(count);
+  }
+  auto seat = std::make_unique<OwnedSeat>();
+  std::vector<Slot*>& slots = seat->slots_by_index;
   slots.reserve(partitions_.size());
-  for (const auto& partition : partitions_) {
-    Slot& slot = partition->lane->make_slot();
-    slot.partition_index = static_cast<std::uint32_t>(partition->index);
-    slot.watch = &partition->doorbell.watch();
-    slots.push_back(&slot);
+  seat->producers.reserve(partitions_.size());
+  try {
+    for (const auto& partition : partitions_) {
+      seat->producers.push_back(&partition->drain.add());
+      Slot& slot = *seat->producers.back()->slot;
+      slot.partition_index = static_cast<std::uint32_t>(partition->index);
+      slot.watch = &partition->doorbell.watch();
+      slots.push_back(&slot);
+    }
+  } catch (const std::bad_alloc&) {
+    depart(*seat);
+    throw;
   }
   for (std::size_t index = 0; index < slots.size(); ++index) {
     slots[index]->next = slots[(index + 1) % slots.size()];
   }
-  for (const auto& partition : partitions_) partition->drain.add(*slots[partition->index]);
-  Seat& seat = seats_.emplace_back();
-  seat.slots = slots.data();
-  seat.cursor = slots.front();
-  seat.number = next_number();
-  return seat;
+  seat->slots = slots.data();
+  seat->cursor = slots.front();
+  seat->number = next_number();
+  return *seats_.emplace_back(std::move(seat));
+}
+
+void Seats::remove(Seat& seat) noexcept {
+  const auto found = std::lower_bound(
+      seats_.begin(), seats_.end(), seat.number,
+      [](const auto& owned, std::uint64_t number) { return owned->number < number; });
+  depart(**found);
+  seats_.erase(found);
+}
+
+void Seats::depart(const OwnedSeat& seat) noexcept {
+  for (std::size_t index = 0; index < seat.producers.size(); ++index) {
+    partitions_[index]->drain.depart(*seat.producers[index]);
+  }
 }
 
 }  // namespace databuffer::detail

@@ -3,20 +3,24 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "databuffer/detail/slot.hpp"
+#include "engine/drain.hpp"
 
 namespace databuffer::detail {
 
 struct Partition;
 
 /// A buffer's seats. A thread takes one at its first insert and gives it back when it ends; the
-/// next thread adopts it, slots, items and half-finished run of tickets included. So their number
-/// is the most threads that inserted at the same time, however many came and went.
+/// next thread adopts it, slots, items and half-finished run of tickets included. A few free ones
+/// are kept; of further ones the slots depart (Drain), so that their cost and their memory end with
+/// the threads:
+///
+///   free seats <= max(kSpareSeats, half as many as are out)
 ///
 /// A thread that still inserts after that (or that cannot have a seat of its own) borrows one for
 /// each call, never an older one than it had before: items in older seats leave first (Drain), so
@@ -24,6 +28,8 @@ struct Partition;
 /// left for such threads.
 class Seats {
  public:
+  static constexpr std::size_t kSpareSeats = 8;
+
   explicit Seats(std::vector<std::unique_ptr<Partition>>& partitions) : partitions_(partitions) {}
 
   /// The oldest free seat whose number is at least `least`, or a new one. Throws std::bad_alloc.
@@ -33,13 +39,19 @@ class Seats {
   void give_back(Seat& seat) noexcept;
 
  private:
+  struct OwnedSeat : Seat {
+    std::vector<Slot*> slots_by_index;
+    std::vector<Drain::Producer*> producers;  // likewise; of the slots
+  };
+
   Seat& build();
+  void remove(Seat& seat) noexcept;
+  void depart(const OwnedSeat& seat) noexcept;
 
   std::vector<std::unique_ptr<Partition>>& partitions_;  // fixed
   std::mutex mutex_;
-  std::deque<Seat> seats_;                         // guarded by the mutex; never shrinks
-  std::deque<std::vector<Slot*>> slots_of_seats_;  // likewise; the slots belong to the lanes
-  std::vector<Seat*> free_;                        // likewise; by number
+  std::vector<std::unique_ptr<OwnedSeat>> seats_;  // guarded by the mutex; by number
+  std::vector<Seat*> free_;                        // likewise
 };
 
 }  // namespace databuffer::detail

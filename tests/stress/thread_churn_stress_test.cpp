@@ -6,7 +6,9 @@
 #include <doctest/doctest.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -188,6 +190,61 @@ TEST_SUITE("thread churn") {
       CHECK(witness.taken_items() == std::uint64_t{kAtOnce} * threads * items);
       CHECK(buffer.info()[0].producer_slots <= 3 * kAtOnce);
     }
+  }
+
+  TEST_CASE("waves of threads leave no slots behind, whoever looks meanwhile") {
+    constexpr std::size_t kPartitions = 2;
+    constexpr std::size_t kThreads = 100;  // at once
+    constexpr std::uint32_t kItems = 5;
+    const std::uint32_t waves = scaled(20);
+    const std::uint32_t steady_items = 200'000;
+    Witness witness(kThreads + 1, kPartitions, std::max(waves * kItems, steady_items));
+    Buffer<Item> buffer({.name = "waves", .partitions = kPartitions, .max_size = 20},
+                        [&](std::span<Item> items, const FlushContext& context) {
+                          witness.saw(context.partition_index, items);
+                          witness.ended(items);
+                        });
+    std::atomic<bool> is_over{false};
+    Crew others;
+    others.add([&] {  // A producer that stays: so that batches are made all the time.
+      Sequence sequence{&buffer, &witness, {kThreads, 0}};
+      while (!is_over && sequence.next.sequence < steady_items) {
+        sequence.insert_next();
+        if (sequence.next.sequence % 100 == 0) std::this_thread::yield();
+      }
+    });
+    std::atomic<std::uint64_t> impossible{0};
+    others.add([&] {
+      while (!is_over) {
+        const std::size_t pending = buffer.size();
+        if (pending > steady_items) ++impossible;
+        for (const PartitionInfo& info : buffer.info()) {
+          if (info.producer_slots > 2 * kThreads) ++impossible;
+        }
+        buffer.sync_flush();
+        static_cast<void>(buffer.dump());
+      }
+    });
+    for (std::uint32_t wave = 0; wave < waves; ++wave) {
+      std::barrier<> all_have_inserted(kThreads);
+      Crew crew;
+      crew.add(kThreads, [&](std::size_t thread) {
+        Sequence sequence{&buffer, &witness, {static_cast<std::uint32_t>(thread), wave * kItems}};
+        for (std::uint32_t item = 0; item < kItems; ++item) sequence.insert_next();
+        all_have_inserted.arrive_and_wait();
+      });
+      crew.join();
+      // Kept for the next, and one in use.
+      for (const PartitionInfo& info : buffer.info()) CHECK(info.producer_slots <= 8 + 1);
+      buffer.sync_flush();  // Of one thread's items in two waves none overtakes another.
+    }
+    is_over = true;
+    others.join();
+    CHECK(buffer.close(databuffer::kForever).status == CallStatus::kDone);
+    CHECK(witness.verdict() == "");
+    CHECK(impossible == 0);
+    CHECK(buffer.ledger().accepted == witness.taken_items());
+    CHECK(buffer.ledger().balances());
   }
 
   TEST_CASE("a thread uses more buffers than it remembers") {

@@ -31,14 +31,16 @@ namespace {
 /// A lane with some producers, and the drain behind it.
 class Pipe {
  public:
-  explicit Pipe(std::size_t producers) {
-    for (std::size_t index = 0; index < producers; ++index) add_producer();
+  explicit Pipe(std::size_t producer_count) {
+    for (std::size_t index = 0; index < producer_count; ++index) add_producer();
   }
 
   void add_producer() {
-    slots_.push_back(&static_cast<LaneSlot<int>&>(lane_.make_slot()));
-    drain.add(*slots_.back());
+    producers_.push_back(&drain.add());
+    slots_.push_back(&static_cast<LaneSlot<int>&>(*producers_.back()->slot));
   }
+
+  void end_producer(std::size_t producer) { drain.depart(*producers_[producer]); }
 
   void insert(std::size_t producer, const std::vector<int>& items) {
     LaneSlot<int>& slot = *slots_[producer];
@@ -66,10 +68,13 @@ class Pipe {
 
  private:
   LaneOf<int> lane_;
-  std::vector<LaneSlot<int>*> slots_;
 
  public:
   Drain drain{lane_, requests};
+
+ private:
+  std::vector<Drain::Producer*> producers_;
+  std::vector<LaneSlot<int>*> slots_;
 };
 
 }  // namespace
@@ -119,6 +124,55 @@ TEST_SUITE("drain") {
     pipe.add_producer();
     pipe.insert(2, {5, 6});
     CHECK(pipe.take(10) == std::vector{1, 2, 3, 4, 5, 6});
+  }
+
+  TEST_CASE(
+      "a producer that has departed is forgotten when its items have left, its count is not") {
+    Pipe pipe(4);
+    for (int producer = 0; producer < 4; ++producer) {
+      pipe.insert(static_cast<std::size_t>(producer), {producer, producer});
+    }
+    CHECK_FALSE(pipe.drain.has_departed());
+    for (const std::size_t producer : {0U, 1U, 3U}) pipe.end_producer(producer);
+    CHECK(pipe.drain.slot_count() == 1);
+    pipe.drain.forget_departed();  // They have items.
+    CHECK(pipe.drain.has_departed());
+    CHECK(pipe.take(3) == std::vector{0, 0, 1});
+    pipe.drain.forget_departed();  // In the middle of a pass.
+    CHECK(pipe.drain.inserted() == 8);
+    CHECK(pipe.take(10) == std::vector{1, 2, 2, 3, 3});
+    CHECK(pipe.drain.has_departed());
+    pipe.drain.forget_departed();
+    CHECK_FALSE(pipe.drain.has_departed());
+    CHECK(pipe.drain.inserted() == 8);
+    pipe.insert(2, {5});
+    pipe.add_producer();
+    pipe.insert(4, {6});
+    CHECK(pipe.take(10) == std::vector{5, 6});
+    CHECK(pipe.drain.inserted() == 10);
+  }
+
+  TEST_CASE("a pass goes on past producers that are forgotten meanwhile") {
+    for (std::size_t gone = 0; gone < 5; ++gone) {
+      CAPTURE(gone);
+      Pipe pipe(5);
+      for (const std::size_t producer : {0U, 4U}) pipe.insert(producer, {1, 2, 3});
+      CHECK(pipe.take(1) == std::vector{1});  // The pass is at the first.
+      pipe.end_producer(gone);
+      pipe.add_producer();
+      pipe.insert(5, {9});
+      pipe.end_producer(5);  // Newer than the pass.
+      pipe.drain.forget_departed();
+      pipe.add_producer();  // where the one that is freed was, it may be
+      CHECK(pipe.take(5) == std::vector{2, 3, 1, 2, 3});
+      CHECK(pipe.drain.passes() == 1);
+      pipe.drain.forget_departed();
+      CHECK(pipe.take(5) == std::vector{9});
+      pipe.drain.forget_departed();
+      CHECK_FALSE(pipe.drain.has_departed());
+      CHECK(pipe.drain.inserted() == 7);
+      CHECK(pipe.drain.slot_count() == 5);
+    }
   }
 
   TEST_CASE("every producer's items of a pass leave before anybody's later ones") {

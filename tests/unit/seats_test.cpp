@@ -80,6 +80,26 @@ TEST_SUITE("seats") {
     for (const auto& partition : hall.partitions) CHECK(partition->drain.slot_count() == 2);
   }
 
+  TEST_CASE("of many free seats a few are kept, the oldest, and the others' slots depart") {
+    Hall hall(2);
+    std::vector<Seat*> seats;
+    for (int thread = 0; thread < 100; ++thread) seats.push_back(&hall.seats.borrow());
+    // As many as half of those that are out.
+    for (std::size_t thread = 50; thread < 100; ++thread) hall.seats.give_back(*seats[thread]);
+    for (const auto& partition : hall.partitions) CHECK(partition->drain.slot_count() == 75);
+    for (std::size_t thread = 0; thread < 50; ++thread) hall.seats.give_back(*seats[thread]);
+    for (const auto& partition : hall.partitions) {
+      CHECK(partition->drain.slot_count() == Seats::kSpareSeats);
+      partition->drain.forget_departed();
+      CHECK_FALSE(partition->drain.has_departed());
+    }
+    for (std::size_t thread = 0; thread < Seats::kSpareSeats; ++thread) {
+      CHECK(&hall.seats.borrow() == seats[thread]);
+    }
+    static_cast<void>(hall.seats.borrow());
+    CHECK(hall.partitions[0]->drain.slot_count() == Seats::kSpareSeats + 1);
+  }
+
   TEST_CASE("free seats are adopted from the oldest on, and none that is older than asked for") {
     Hall hall(1);
     std::vector<Seat*> seats;

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <deque>
 #include <iterator>
 #include <memory>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "databuffer/detail/assert.hpp"
 #include "databuffer/detail/cargo.hpp"
@@ -22,9 +22,11 @@ class Lane {
 
   [[nodiscard]] virtual std::unique_ptr<Cargo> make_cargo() const = 0;
 
-  /// A new place for a producer, which lives as long as the lane. Throws std::bad_alloc.
-  /// Threads: one at a time (the buffer's seat mutex).
+  /// A new place for a producer. Throws std::bad_alloc. Threads: one at a time makes or frees slots
+  /// (the lock of Drain's list).
   [[nodiscard]] virtual Slot& make_slot() = 0;
+  /// Requires    that its producer has ended.
+  virtual void free_slot(Slot& slot) noexcept = 0;
 
   /// Moves `count` items of one producer, which its slot counts, behind those of `to`, which has
   /// room for them.
@@ -179,7 +181,13 @@ class LaneOf final : public Lane {
     return std::make_unique<CargoOf<T>>();
   }
 
-  [[nodiscard]] Slot& make_slot() override { return slots_.emplace_back(pool_); }
+  [[nodiscard]] Slot& make_slot() override {
+    return *slots_.emplace_back(std::make_unique<LaneSlot<T>>(pool_));
+  }
+
+  void free_slot(Slot& slot) noexcept override {
+    std::erase_if(slots_, [&slot](const auto& owned) { return owned.get() == &slot; });
+  }
 
   std::size_t dequeue(Slot& slot, std::size_t count, Cargo& to) noexcept override {
     return static_cast<LaneSlot<T>&>(slot).pull(count, static_cast<CargoOf<T>&>(to));
@@ -189,7 +197,7 @@ class LaneOf final : public Lane {
 
  private:
   SegmentPool<T> pool_;
-  std::deque<LaneSlot<T>> slots_;  // never shrinks; addresses are stable
+  std::vector<std::unique_ptr<LaneSlot<T>>> slots_;
 };
 
 }  // namespace databuffer::detail
