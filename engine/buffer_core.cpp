@@ -14,6 +14,8 @@
 #include <utility>
 
 #include "databuffer/detail/fence.hpp"
+#include "databuffer/detail/forced_unwind.hpp"
+#include "engine/cancellation.hpp"
 #include "engine/live_buffers.hpp"
 #include "engine/thread_name.hpp"
 
@@ -50,6 +52,7 @@ std::uint64_t seed_of(const Options& options) {
 }  // namespace
 
 std::shared_ptr<Core> Core::start(Options options, Parts parts) {
+  const CancellationHeld cancellation;
   auto buffer = std::make_shared<BufferCore>(checked(std::move(options), parts), std::move(parts));
   buffer->launch();
   return buffer;
@@ -106,6 +109,7 @@ void BufferCore::flush() noexcept {
 }
 
 std::vector<FlushReport> BufferCore::sync_flush(Duration timeout) {
+  CancellationHeld cancellation;
   std::vector<FlushReport> reports(partitions_.size());
   // While close is at work some partitions are finished and others are not: those count as usual.
   CallStatus refusal = CallStatus::kDone;
@@ -150,6 +154,7 @@ std::vector<FlushReport> BufferCore::sync_flush(Duration timeout) {
     tickets[index].report.partition_index = index;
     reports[index] = std::move(tickets[index].report);
   }
+  cancellation.act_on_pending();
   return reports;
 }
 
@@ -168,9 +173,8 @@ bool BufferCore::all_finished() const noexcept {
   return true;
 }
 
-void BufferCore::drop(Partition& partition, void* items, std::size_t count,
-                      DropInfo info) noexcept {
-  if (count == 0) return;
+void BufferCore::drop(Partition& partition, void* items, std::size_t count, DropInfo info) {
+  if (count == 0 || is_forked()) return;
   const RoleFrame role(*this, RoleFrame::Role::kDrop);
   if (info.reason != DropReason::kFailed) {
     // relaxed: see ItemCounts.
@@ -182,6 +186,8 @@ void BufferCore::drop(Partition& partition, void* items, std::size_t count,
   if (options_.on_drop) {
     try {
       options_.on_drop(items, count, info);
+    } catch (const ForcedUnwind&) {
+      throw;
     } catch (...) {
       count_hook_failure();
     }
@@ -196,13 +202,13 @@ void BufferCore::drop(Partition& partition, void* items, std::size_t count,
   emit(event);
 }
 
-void BufferCore::emit(TelemetryEvent& event) noexcept {
-  if (!listens(event.event)) return;
+void BufferCore::emit(TelemetryEvent& event) {
+  if (!listens(event.event) || is_forked()) return;
   const RoleFrame role(*this, RoleFrame::Role::kHook);
   event.buffer = options_.name;
   event.system_time = wall_time();
   hooks_->emit(event);
-  process_hooks_->emit(event);
+  if (!is_forked()) process_hooks_->emit(event);
 }
 
 void BufferCore::refresh_attention() noexcept {

@@ -3,7 +3,6 @@
 #include <sys/types.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -18,6 +17,7 @@
 #include "databuffer/detail/core.hpp"
 #include "engine/consumer.hpp"
 #include "engine/hook_table.hpp"
+#include "engine/lock.hpp"
 #include "engine/overdue_watch.hpp"
 #include "engine/partition.hpp"
 #include "engine/router.hpp"
@@ -90,7 +90,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
 
   /// Gives items to on_drop, counts them as dropped (kFailed: the flusher counts them as failed),
   /// and tells telemetry. They stay where they are.
-  void drop(Partition& partition, void* items, std::size_t count, DropInfo info) noexcept;
+  void drop(Partition& partition, void* items, std::size_t count, DropInfo info);
 
   /// Whether anybody is to be told of any of these events: somebody listens, and this thread is not
   /// in a hook already, of whichever buffer. Else a hook on inserts that inserts would never end,
@@ -99,7 +99,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
     return has_hooks(events) && !RoleFrame::is_in_hook();
   }
   /// Adds the buffer's name and the system time, and calls the hooks.
-  void emit(TelemetryEvent& event) noexcept;
+  void emit(TelemetryEvent& event);
 
   // For the list of live buffers.
   void refresh_attention() noexcept;
@@ -131,10 +131,12 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   [[nodiscard]] std::shared_ptr<Consumer> make_consumer(std::size_t partition_index);
   void start_watch();
   void run_consumer(std::size_t partition_index, std::shared_ptr<Consumer> own,
-                    std::shared_ptr<BufferCore> self) noexcept;
+                    std::shared_ptr<BufferCore> self);
+  void run(std::size_t partition_index, const std::shared_ptr<Consumer>& own);
+  bool pass_on(std::size_t partition_index, const std::shared_ptr<Consumer>& own) noexcept;
   void run_spare(std::size_t partition_index, std::shared_ptr<Consumer> spare,
                  std::shared_ptr<Consumer> stuck, std::uint64_t batch_id,
-                 std::shared_ptr<BufferCore> self) noexcept;
+                 std::shared_ptr<BufferCore> self);
   void prepare_thread(std::size_t partition_index, Consumer& consumer);
   void finish_thread(std::size_t partition_index, const std::shared_ptr<Consumer>& own) noexcept;
   void run_watch(std::shared_ptr<BufferCore> self) noexcept;
@@ -147,8 +149,8 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   [[nodiscard]] bool is_manual() const noexcept { return options_.threading == Threading::kManual; }
   [[nodiscard]] bool may_drive() const noexcept;
   [[nodiscard]] bool is_driver() const noexcept;
-  [[nodiscard]] std::optional<TimePoint> poll(TimePoint now) noexcept;
-  bool attend(TimePoint deadline, bool must_drive, const std::function<bool()>& is_done) noexcept;
+  [[nodiscard]] std::optional<TimePoint> poll(TimePoint now);
+  bool attend(TimePoint deadline, bool must_drive, const std::function<bool()>& is_done);
 
   // buffer_core.cpp
   [[nodiscard]] bool is_idle(const Partition& partition) const noexcept;
@@ -158,13 +160,13 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   CloseReport close_by(TimePoint deadline, bool must_drive);
   void begin_close() noexcept;
   [[nodiscard]] bool has_nothing_left() const noexcept;
-  bool await_consumers(TimePoint deadline, bool must_drive) noexcept;
+  bool await_consumers(TimePoint deadline, bool must_drive);
   void enter(Closer& closer) noexcept;
   [[nodiscard]] bool leave(Closer& closer) noexcept;
   void give_up_all() noexcept;
   void await_givers_up() noexcept;
   [[nodiscard]] bool is_sweeping() const noexcept;
-  bool wait_for_life(std::unique_lock<std::mutex>& lock, TimePoint deadline,
+  bool wait_for_life(std::unique_lock<Mutex>& lock, TimePoint deadline,
                      const std::function<bool()>& is_so) noexcept;
   void join_ended(TimePoint deadline) noexcept;
   void note_end() noexcept;
@@ -202,10 +204,9 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   [[nodiscard]] bool drop_oldest(InsertCall& call, Partition& partition, Slot& slot);
   [[nodiscard]] bool remove_oldest(InsertCall& call, Partition& partition, Slot& slot);
   void drop_newest(InsertCall& call, Partition& partition);
-  void drop_stranded(InsertCall& call) noexcept;
+  void drop_stranded(InsertCall& call);
   std::size_t drop_from_source(InsertCall& call, Partition& partition, std::size_t count);
-  void drop_unqueued(InsertCall& call, Partition& partition, Cargo& items,
-                     DropReason reason) noexcept;
+  void drop_unqueued(InsertCall& call, Partition& partition, Cargo& items, DropReason reason);
 
   // Fixed after construction, until the front goes away and nobody else is there.
   Options options_;
@@ -233,8 +234,8 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   std::shared_ptr<BufferCore> pinned_;
 
   // Life; guarded by the mutex.
-  mutable std::mutex life_mutex_;
-  std::condition_variable life_changed_;
+  mutable Mutex life_mutex_;
+  Condition life_changed_;
   std::mt19937_64 seeds_;  // for the consumers' jitter
   // Each partition's consumer. Another takes over under kReplace only.
   std::vector<std::shared_ptr<Consumer>> current_;

@@ -5,6 +5,7 @@
 
 #include "databuffer/detail/fence.hpp"
 #include "engine/buffer_core.hpp"
+#include "engine/cancellation.hpp"
 #include "engine/times.hpp"
 
 namespace databuffer::detail {
@@ -27,16 +28,26 @@ CloseReport BufferCore::close(Duration timeout) {
     report.status = CallStatus::kReentrant;
     return report;
   }
-  return close_by(wait_deadline(timeout), false);
+  CancellationHeld cancellation;
+  const CloseReport report = close_by(wait_deadline(timeout), false);
+  cancellation.act_on_pending();
+  return report;
 }
 
 CloseReport BufferCore::close_by(TimePoint deadline, bool must_drive) {
   Closer closer{deadline};
   enter(closer);
   begin_close();
-  const bool is_done = await_consumers(deadline, must_drive);
+  bool is_done = false;
+  try {
+    is_done = await_consumers(deadline, must_drive);
+  } catch (...) {  // kManual: a handler has ended its thread, which is this one.
+    static_cast<void>(leave(closer));
+    throw;
+  }
   // Another call with more time goes on: nothing is given up that it may still flush.
   const bool is_last = leave(closer);
+  if (is_forked()) return {};  // A handler forked, and this is the child.
   if (!is_done && is_last) {
     give_up_all();
     await_givers_up();
@@ -110,7 +121,7 @@ bool BufferCore::has_nothing_left() const noexcept {
 }
 
 // Returns whether nothing is left by the deadline.
-bool BufferCore::await_consumers(TimePoint deadline, bool must_drive) noexcept {
+bool BufferCore::await_consumers(TimePoint deadline, bool must_drive) {
   if (is_manual()) {
     // With time left, each consumer also finds out that it is through.
     return attend(deadline, must_drive, [this] { return all_finished(); }) || has_nothing_left();
@@ -119,7 +130,7 @@ bool BufferCore::await_consumers(TimePoint deadline, bool must_drive) noexcept {
   return wait_for_life(lock, deadline, [this] { return has_nothing_left(); });
 }
 
-bool BufferCore::wait_for_life(std::unique_lock<std::mutex>& lock, TimePoint deadline,
+bool BufferCore::wait_for_life(std::unique_lock<Mutex>& lock, TimePoint deadline,
                                const std::function<bool()>& is_so) noexcept {
   if (deadline != TimePoint::max()) return life_changed_.wait_until(lock, deadline, is_so);
   life_changed_.wait(lock, is_so);
@@ -168,7 +179,7 @@ class BufferCore::Sweeper {
 
 void BufferCore::sweep(Partition& partition) noexcept {
   // Whoever removes items looks for itself when it is through.
-  if (RoleFrame::holds(partition.turn)) return;
+  if (RoleFrame::holds(partition.turn) || is_forked()) return;
   const Sweeper sweeper(*this);
   try {
     const std::unique_ptr<Cargo> cargo = partition.lane->make_cargo();
@@ -187,6 +198,7 @@ void BufferCore::sweep(Partition& partition) noexcept {
       }
       if (cargo->size() == 0) return;
       give_up(partition, cargo->data(), cargo->size(), {});
+      if (is_forked()) return;  // on_drop forked, and this is the child.
       cargo->clear();
       pending = partition.pending();
     }

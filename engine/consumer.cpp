@@ -49,7 +49,7 @@ Consumer::Consumer(BufferCore& buffer, Partition& partition, std::uint64_t seed)
       empty_at_(buffer.now()),
       rate_since_(empty_at_) {}
 
-void Consumer::run() noexcept {
+void Consumer::run() {
   for (;;) {
     const TimePoint now = buffer_.now();
     const TimePoint next = do_work(now);
@@ -69,7 +69,7 @@ void Consumer::end() noexcept {
   if (!flusher_.has_batch()) flusher_.cargo().free_storage();
 }
 
-TimePoint Consumer::do_work(TimePoint now) noexcept {
+TimePoint Consumer::do_work(TimePoint now) {
   const RoleFrame role(buffer_);
   const bool is_over = partition_.is_finished() && !flusher_.has_batch();
   const TimePoint next = is_over ? TimePoint::max() : step(now);
@@ -182,7 +182,9 @@ TimePoint Consumer::flush_batch(FlushReason reason, TimePoint now) {
       return deadline_after(now, kRetrySoon);
     }
   }
-  if (!gather(reason, now)) {
+  const bool has_gathered = gather(reason, now);
+  if (buffer_.is_forked()) return TimePoint::max();  // An item's code forked: see Flusher::step().
+  if (!has_gathered) {
     schedule_.next_batch();  // take() was faster.
     partition_.requests.complete(covered_);
     return now;

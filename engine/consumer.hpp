@@ -29,11 +29,11 @@ class Consumer {
   void prepare() noexcept { arm(1); }
 
   /// The thread's loop: returns when the buffer is closed and everything is flushed.
-  void run() noexcept;
+  void run();
 
   /// One step at the time `now`, which never goes back: at most one batch. Returns when it wants to
   /// run again: `now` for at once, "never" while only a call can bring work.
-  TimePoint do_work(TimePoint now) noexcept;
+  TimePoint do_work(TimePoint now);
 
   /// What do_work returned last, or `now` if that is earlier and something has come up since. Any
   /// thread.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "databuffer/detail/forced_unwind.hpp"
 #include "engine/buffer_core.hpp"
 #include "engine/own_thread.hpp"
 #include "engine/thread_id.hpp"
@@ -94,7 +95,7 @@ void BufferCore::notice_call() noexcept {
 }
 
 void BufferCore::run_consumer(std::size_t partition_index, std::shared_ptr<Consumer> own,
-                              [[maybe_unused]] std::shared_ptr<BufferCore> self) noexcept {
+                              [[maybe_unused]] std::shared_ptr<BufferCore> self) {
   // The hooks, the factory and the handler's destructor may call the buffer.
   const RoleFrame role(*this);
   std::exception_ptr failure;
@@ -104,10 +105,53 @@ void BufferCore::run_consumer(std::size_t partition_index, std::shared_ptr<Consu
     failure = std::current_exception();
   }
   report_start(failure);
-  if (!failure) own->run();
-  if (is_forked()) return;  // The handler forked, and returned in the child: see LiveBuffers.
-  finish_thread(partition_index, own);
+  if (!failure) return run(partition_index, own);
+  if (!is_forked()) finish_thread(partition_index, own);
   // `self` goes last: it may be the last owner.
+}
+
+// The consumer's work, to its end.
+void BufferCore::run(std::size_t partition_index, const std::shared_ptr<Consumer>& own) {
+  try {
+    if (!is_forked()) own->run();
+  } catch (const ForcedUnwind&) {
+    // The handler has called pthread_exit: this thread ends, another goes on with the consumer.
+    if (is_forked() || own->is_disowned()) throw;
+    if (!pass_on(partition_index, own)) {
+      own->run();
+      finish_thread(partition_index, own);
+    }
+    throw;
+  }
+  // The user's code may have forked, and returned in the child: see LiveBuffers.
+  if (!is_forked()) finish_thread(partition_index, own);
+}
+
+// Returns false where there is no new thread, or where close() waits for this one: then it goes on.
+bool BufferCore::pass_on(std::size_t partition_index,
+                         const std::shared_ptr<Consumer>& own) noexcept {
+  const std::lock_guard lock(life_mutex_);
+  const auto worker = std::find_if(workers_.begin(), workers_.end(),
+                                   [&](const Worker& each) { return each.consumer == own; });
+  if (worker == workers_.end()) return false;
+  try {
+    std::thread next = start_thread(
+        [this, partition_index, own](const std::shared_ptr<BufferCore>& /*self*/) {
+          const RoleFrame role(*this);  // As in run_consumer().
+          run(partition_index, own);
+        },
+        shared_from_this());
+    if (worker->thread.joinable()) {
+      worker->thread.detach();
+      worker->thread = std::move(next);
+    } else {
+      next.detach();  // let_threads_go()
+    }
+    return true;
+  } catch (...) {
+    hooks_->count_failure();  // No thread, or no memory.
+    return false;
+  }
 }
 
 void BufferCore::run_watch([[maybe_unused]] std::shared_ptr<BufferCore> self) noexcept {
@@ -130,12 +174,14 @@ void BufferCore::prepare_thread(std::size_t partition_index, Consumer& consumer)
 void BufferCore::finish_thread(std::size_t partition_index,
                                const std::shared_ptr<Consumer>& own) noexcept {
   own->end();
+  if (is_forked()) return;
   if (own->is_disowned()) return;  // The front is gone, and with it the user's functions.
   try {
     if (options_.on_thread_stop) options_.on_thread_stop(partition_index);
   } catch (...) {
     count_hook_failure();
   }
+  if (is_forked()) return;
   std::list<Worker> before;  // They have ended, or are about to.
   {
     const std::lock_guard lock(life_mutex_);
@@ -184,7 +230,7 @@ void BufferCore::replace_consumer(std::size_t partition_index, std::uint64_t bat
   // relaxed: only this thread starts spares; one that is about to take over counts as well.
   if (partition.counts.abandoned.load(std::memory_order_relaxed) >= options_.max_abandoned) return;
   const std::lock_guard lock(life_mutex_);
-  if (are_threads_over_ || has_given_up()) return;
+  if (are_threads_over_ || has_given_up() || is_forked()) return;
   try {
     const std::shared_ptr<Consumer> spare = make_consumer(partition_index);
     Worker& worker = workers_.emplace_back();
@@ -205,12 +251,12 @@ void BufferCore::replace_consumer(std::size_t partition_index, std::uint64_t bat
 
 void BufferCore::run_spare(std::size_t partition_index, std::shared_ptr<Consumer> spare,
                            std::shared_ptr<Consumer> stuck, std::uint64_t batch_id,
-                           [[maybe_unused]] std::shared_ptr<BufferCore> self) noexcept {
+                           [[maybe_unused]] std::shared_ptr<BufferCore> self) {
   const RoleFrame role(*this);  // As in run_consumer().
   bool has_taken_over = false;
   try {
     prepare_thread(partition_index, *spare);
-    has_taken_over = stuck->retire(batch_id);
+    has_taken_over = !is_forked() && stuck->retire(batch_id);
   } catch (...) {
     count_hook_failure();
   }
@@ -220,12 +266,11 @@ void BufferCore::run_spare(std::size_t partition_index, std::shared_ptr<Consumer
       const std::lock_guard lock(life_mutex_);
       current_[partition_index] = spare;
     }
-    spare->run();
-    if (is_forked()) return;  // As in run_consumer().
-  } else {
-    // relaxed: see replace_consumer().
-    partitions_[partition_index]->counts.abandoned.fetch_sub(1, std::memory_order_relaxed);
+    return run(partition_index, spare);
   }
+  if (is_forked()) return;  // As in run_consumer().
+  // relaxed: see replace_consumer().
+  partitions_[partition_index]->counts.abandoned.fetch_sub(1, std::memory_order_relaxed);
   finish_thread(partition_index, spare);
 }
 

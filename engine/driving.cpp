@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "engine/buffer_core.hpp"
+#include "engine/cancellation.hpp"
 #include "engine/thread_id.hpp"
 
 namespace databuffer::detail {
@@ -23,7 +24,10 @@ TimePoint BufferCore::do_work(TimePoint now) {
   if (driver_.load(std::memory_order_relaxed) != own) {
     driver_.store(own, std::memory_order_relaxed);
   }
-  return poll(now).value_or(now);
+  CancellationHeld cancellation;
+  const TimePoint next = poll(now).value_or(now);
+  cancellation.act_on_pending();
+  return next;
 }
 
 // Whether this thread may run handlers in a call that waits. A thread that drives the buffer may be
@@ -44,32 +48,40 @@ bool BufferCore::is_driver() const noexcept {
 
 // One step of every consumer. Returns nothing if another thread, or one further up this stack, is
 // at it. A handler may destroy the front: then everything is finished here.
-std::optional<TimePoint> BufferCore::poll(TimePoint now) noexcept {
+std::optional<TimePoint> BufferCore::poll(TimePoint now) {
   // acquire: pairs with the release below: the consumers are as the last poller left them.
   if (is_polling_.exchange(true, std::memory_order_acquire)) return std::nullopt;
+  struct End {
+    std::atomic<bool>& is_polling;
+    // release: pairs with the acquire above. Also where a handler ends this thread.
+    ~End() { is_polling.store(false, std::memory_order_release); }
+  };
+  const End end{is_polling_};
   TimePoint next = TimePoint::max();
   for (;;) {
     next = TimePoint::max();
-    for (const auto& each : current_) next = std::min(next, each->do_work(now));
+    for (const auto& each : current_) {
+      next = std::min(next, each->do_work(now));
+      if (is_forked()) return TimePoint::max();  // A handler forked, and this is the child.
+    }
     // acquire: pairs with abandon(), whose last call may have come from a handler just now.
     if (!is_abandoned_.load(std::memory_order_acquire) || all_finished()) break;
     if (next > now) std::this_thread::sleep_for(kOwnPause);
     now = std::max(now, this->now());
   }
-  is_polling_.store(false, std::memory_order_release);  // release: pairs with the acquire above
   return next;
 }
 
 // Waits until it is done, at the latest until `deadline` (steady clock), after one step at least.
 // Does the consumers' work meanwhile, unless another thread drives the buffer. Returns whether it
 // is done.
-bool BufferCore::attend(TimePoint deadline, bool must_drive,
-                        const std::function<bool()>& is_done) noexcept {
+bool BufferCore::attend(TimePoint deadline, bool must_drive, const std::function<bool()>& is_done) {
   while (!is_done()) {
     const bool drives = must_drive || may_drive();
     const TimePoint now = this->now();
     const std::optional<TimePoint> next = drives ? poll(now) : std::nullopt;
     if (is_done()) return true;
+    if (is_forked()) return false;  // As in poll().
     if (steady_clock().now() >= deadline) return false;
     if (!drives) {
       std::this_thread::sleep_for(kDriversPause);

@@ -3,12 +3,14 @@
 #include <utility>
 
 #include "engine/buffer_core.hpp"
+#include "engine/cancellation.hpp"
 #include "engine/times.hpp"
 
 namespace databuffer::detail {
 
 void BufferCore::abandon() noexcept {
   if (is_forked()) return;
+  const CancellationHeld cancellation;
   if (RoleFrame::works_for(*this)) {
     // One of its own threads: nobody waits. The consumers flush what is pending, or give it up, and
     // end by themselves; each of their threads owns the buffer.
@@ -22,6 +24,7 @@ void BufferCore::abandon() noexcept {
   }
   // A close that has reached its deadline is not waited for twice.
   if (!has_given_up()) close_by(wait_deadline(options_.close_timeout), true);
+  if (is_forked()) return;  // A handler or on_drop forked, and this is the child.
   release_user_objects(end_threads());
 }
 
@@ -53,6 +56,7 @@ void BufferCore::join_ended(TimePoint deadline) noexcept {
 // on their way out, and wait for nothing but a hook or an on_drop of the user's. Returns whether a
 // call was left behind.
 bool BufferCore::end_threads() noexcept {
+  if (is_forked()) return true;  // The child has none of them.
   if (watch_ != nullptr) watch_->stop();
   bool is_stuck = false;
   for (const auto& each : current_) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "databuffer/clock.hpp"
 #include "databuffer/report.hpp"
 #include "databuffer/result.hpp"
+#include "engine/lock.hpp"
 
 namespace databuffer::detail {
 
@@ -73,8 +73,8 @@ class FlushRequests {
   void publish() noexcept;
 
   std::atomic<std::uint64_t> done_{0};  // written by the consumer, under the mutex
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  Condition changed_;
   std::atomic<std::uint64_t> completed_{0};  // written under the mutex: done_, were nothing held
   std::vector<std::uint64_t> held_;          // guarded by the mutex: done_ when each hold began
   std::vector<Ticket*> open_;                // guarded by the mutex; borrowed from the waiters

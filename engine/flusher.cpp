@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "databuffer/detail/forced_unwind.hpp"
 #include "engine/buffer_core.hpp"
 #include "engine/partition.hpp"
 
@@ -73,7 +74,7 @@ TimePoint Flusher::due_while_closing(TimePoint deadline) const noexcept {
   return std::min(due_, paused_at_ + std::max((deadline - paused_at_) / 2, kShortestCut));
 }
 
-void Flusher::step(Handler& handler, TimePoint now) noexcept {
+void Flusher::step(Handler& handler, TimePoint now) {
   DATABUFFER_ASSERT(has_batch());
   const Range range = ranges_.back();
   bool is_taken = false;
@@ -145,7 +146,14 @@ void Flusher::discard() noexcept {
 // One call. Nothing if close() has given up before the handler was entered, or if the buffer went
 // away while it was inside.
 std::optional<FlushResult> Flusher::call(Handler& handler, const Range& range, TimePoint now,
-                                         bool& is_taken) noexcept {
+                                         bool& is_taken) {
+  if (std::exchange(has_lost_thread_, false)) {
+    is_taken = had_taken_;
+    TelemetryEvent event = event_of(range, now);
+    FlushResult result = failure_of_call("the handler ended its thread");
+    conclude(event, result);
+    return result;
+  }
   if (buffer_.has_given_up()) return std::nullopt;
   FlushContext context;
   context.buffer = buffer_.options().name;
@@ -160,22 +168,14 @@ std::optional<FlushResult> Flusher::call(Handler& handler, const Range& range, T
   // relaxed: a statistic
   if (attempt_ > 1) partition_.counts.retries.fetch_add(1, std::memory_order_relaxed);
 
-  TelemetryEvent event;
-  event.event = Event::kFlushStart;
-  event.size = context.size;
-  event.waiting_behind = context.waiting_behind;
-  event.age = std::max(Duration::zero(), now - batch_.first);
-  event.partition_index = partition_.index;
-  event.batch_id = batch_id_;
-  event.attempt = attempt_;
-  event.reason = batch_.reason;
-  buffer_.emit(event);
-
+  TelemetryEvent event = event_of(range, now);
+  tell(event);
+  if (buffer_.is_forked()) return std::nullopt;
   std::optional<std::stop_token> token = call_.begin(buffer_.now(), batch_id_, context.size);
   if (!token) {  // The deadline of close() came this moment.
     event.event = Event::kFlushException;
     event.error = "close() gave up";
-    buffer_.emit(event);
+    tell(event);
     return std::nullopt;
   }
   context.stop_token = *std::move(token);
@@ -184,6 +184,12 @@ std::optional<FlushResult> Flusher::call(Handler& handler, const Range& range, T
   if (buffer_.is_forked()) return result;
   is_disowned_ = !call_.leave();
   if (is_disowned_) return std::nullopt;
+  conclude(event, result);
+  return result;
+}
+
+// The call has returned, or its thread is gone.
+void Flusher::conclude(TelemetryEvent& event, const FlushResult& result) noexcept {
   const TimePoint ended = buffer_.now();
   HandlerCall::Overdue overdue;
   // Where no thread watches (kManual) an overdue call is found when it returns.
@@ -193,19 +199,43 @@ std::optional<FlushResult> Flusher::call(Handler& handler, const Range& range, T
   event.duration = last_call_ = call_.end(ended).duration;
   event.event = result.is_ok() ? Event::kFlushStop : Event::kFlushException;
   event.error = result.message();
-  buffer_.emit(event);
-  return result;
+  tell(event);
 }
 
+TelemetryEvent Flusher::event_of(const Range& range, TimePoint now) const noexcept {
+  TelemetryEvent event;
+  event.event = Event::kFlushStart;
+  event.size = range.count;
+  event.waiting_behind = batch_.waiting_behind;
+  event.age = std::max(Duration::zero(), now - batch_.first);
+  event.partition_index = partition_.index;
+  event.batch_id = batch_id_;
+  event.attempt = attempt_;
+  event.reason = batch_.reason;
+  return event;
+}
+
+// noexcept: a hook may not end this thread (README, "Limits").
+void Flusher::tell(TelemetryEvent& event) noexcept { buffer_.emit(event); }
+
 FlushResult Flusher::call_handler(Handler& handler, const Range& range, const FlushContext& context,
-                                  bool& is_taken) noexcept {
+                                  bool& is_taken) {
   try {
     return handler.flush(*cargo_, range.first, range.count, context, is_taken);
+  } catch (const ForcedUnwind&) {
+    if (buffer_.is_forked()) throw;
+    is_disowned_ = !call_.leave();
+    has_lost_thread_ = true;
+    had_taken_ = is_taken;
+    throw;
   } catch (...) {
-    std::string what = describe_current_exception();
-    return buffer_.options().retry.on_exception ? FlushResult::retry(std::move(what))
-                                                : FlushResult::failed(std::move(what));
+    return failure_of_call(describe_current_exception());
   }
+}
+
+FlushResult Flusher::failure_of_call(std::string what) const noexcept {
+  return buffer_.options().retry.on_exception ? FlushResult::retry(std::move(what))
+                                              : FlushResult::failed(std::move(what));
 }
 
 // Whether the batch is to be tried again; then due_ says when.

@@ -13,6 +13,7 @@
 #include "databuffer/detail/cargo.hpp"
 #include "databuffer/detail/core.hpp"
 #include "engine/backoff.hpp"
+#include "engine/lock.hpp"
 #include "engine/overdue_watch.hpp"
 
 namespace databuffer::detail {
@@ -56,8 +57,9 @@ class Flusher {
   /// stand still, so then no pause is waited for.
   [[nodiscard]] TimePoint due_while_closing(TimePoint deadline) const noexcept;
 
-  /// Makes one handler call.
-  void step(Handler& handler, TimePoint now) noexcept;
+  /// Makes one handler call. If the handler ends its thread (pthread_exit) the stack unwinds
+  /// through here; the next step() then goes on with the call as one that has failed.
+  void step(Handler& handler, TimePoint now);
 
   /// close() gives up: what is left of the batch goes to on_drop.
   void give_up_rest() noexcept;
@@ -79,9 +81,13 @@ class Flusher {
   };
 
   std::optional<FlushResult> call(Handler& handler, const Range& range, TimePoint now,
-                                  bool& is_taken) noexcept;
+                                  bool& is_taken);
   FlushResult call_handler(Handler& handler, const Range& range, const FlushContext& context,
-                           bool& is_taken) noexcept;
+                           bool& is_taken);
+  void conclude(TelemetryEvent& event, const FlushResult& result) noexcept;
+  [[nodiscard]] TelemetryEvent event_of(const Range& range, TimePoint now) const noexcept;
+  [[nodiscard]] FlushResult failure_of_call(std::string what) const noexcept;
+  void tell(TelemetryEvent& event) noexcept;
   void handle_failure(Range range, const FlushResult& result) noexcept;
   void discard() noexcept;
   bool schedule_retry(const FlushResult& result, TimePoint now) noexcept;
@@ -116,8 +122,10 @@ class Flusher {
 
   Duration last_call_{};
   bool is_disowned_ = false;
+  bool has_lost_thread_ = false;  // the handler has ended it: the call is to be concluded
+  bool had_taken_ = false;        // … and had taken the items
 
-  mutable std::mutex error_mutex_;
+  mutable Mutex error_mutex_;
   std::string last_error_;  // guarded by the mutex
 };
 

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "databuffer/detail/forced_unwind.hpp"
+#include "engine/cancellation.hpp"
 #include "engine/live_buffers.hpp"
 
 namespace databuffer {
@@ -12,6 +14,7 @@ namespace detail {
 bool HookTable::attach(std::string id, EventSet events, TelemetryHook hook) {
   if (!hook) throw std::invalid_argument("databuffer: the telemetry hook '" + id + "' is null");
   if (is_inert_.load(std::memory_order_relaxed)) return false;  // relaxed: set before other threads
+  const CancellationHeld cancellation;
   auto entry = std::make_shared<const Entry>(Entry{std::move(id), events, std::move(hook)});
   {
     const std::lock_guard lock(mutex_);
@@ -28,6 +31,7 @@ bool HookTable::attach(std::string id, EventSet events, TelemetryHook hook) {
 
 bool HookTable::detach(std::string_view id) {
   if (is_inert_.load(std::memory_order_relaxed)) return false;  // relaxed: as in attach()
+  const CancellationHeld cancellation;
   std::shared_ptr<const Entries> before;  // Ends outside the lock: it may own the user's hook.
   {
     const std::lock_guard lock(mutex_);
@@ -49,13 +53,17 @@ void HookTable::clear() noexcept {
   listening_.store(0, std::memory_order_relaxed);  // relaxed: see listening()
 }
 
-void HookTable::emit(const TelemetryEvent& event) noexcept {
+void HookTable::emit(const TelemetryEvent& event) {
   if ((listening() & EventSet(event.event).bits()) == 0) return;
   const std::shared_ptr<const Entries> entries = snapshot();
+  const std::uint32_t generation = fork_generation();
   for (const auto& entry : *entries) {
+    if (fork_generation() != generation) return;
     if (!entry->events.contains(event.event)) continue;
     try {
       entry->hook(event);
+    } catch (const ForcedUnwind&) {
+      throw;
     } catch (...) {
       count_failure();
       try {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "databuffer/telemetry.hpp"
+#include "engine/lock.hpp"
 
 namespace databuffer::detail {
 
@@ -31,8 +32,9 @@ class HookTable {
     return listening_.load(std::memory_order_relaxed);
   }
 
-  /// Calls the hooks that listen. A hook that throws is detached and counted.
-  void emit(const TelemetryEvent& event) noexcept;
+  /// Calls the hooks that listen. A hook that throws is detached and counted. After one that forks
+  /// no other is called in the child.
+  void emit(const TelemetryEvent& event);
 
   void count_failure() noexcept {
     failures_.fetch_add(1, std::memory_order_relaxed);  // relaxed: a statistic
@@ -43,7 +45,7 @@ class HookTable {
 
   // For fork. The process's table: nobody may hold its mutex while the process is copied. A
   // buffer's: in the child somebody may hold it for ever, so nothing asks for it any more.
-  std::mutex& mutex() noexcept { return mutex_; }
+  Mutex& mutex() noexcept { return mutex_; }
   void make_inert() noexcept;
 
  private:
@@ -58,7 +60,7 @@ class HookTable {
   void publish(std::shared_ptr<const Entries> entries);
 
   std::function<void()> on_change_;  // fixed
-  std::mutex mutex_;
+  Mutex mutex_;
   const std::shared_ptr<const Entries> none_ = std::make_shared<Entries>();
   std::shared_ptr<const Entries> entries_ = none_;  // guarded by the mutex
   std::atomic<std::uint32_t> listening_{0};         // written under the mutex

@@ -4,6 +4,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "databuffer/detail/source.hpp"
 #include "engine/buffer_core.hpp"
@@ -16,12 +17,18 @@ class BufferCore::GivenUp {
   GivenUp(BufferCore& buffer, Partition& partition)
       : buffer_(buffer), partition_(partition), cargo_(partition.lane->make_cargo()) {}
   ~GivenUp() {
-    DropInfo info;
-    info.reason = DropReason::kOldest;
-    buffer_.drop(partition_, cargo_->data(), cargo_->size(), info);
+    if (cargo_ != nullptr) hand_over();
   }
   GivenUp(const GivenUp&) = delete;
   GivenUp& operator=(const GivenUp&) = delete;
+  /// on_drop, which may end this thread: so not from the destructor, if nothing is thrown.
+  void hand_over() {
+    const std::unique_ptr<Cargo> items = std::move(cargo_);
+    if (items == nullptr) return;
+    DropInfo info;
+    info.reason = DropReason::kOldest;
+    buffer_.drop(partition_, items->data(), items->size(), info);
+  }
   [[nodiscard]] Cargo& cargo() noexcept { return *cargo_; }
   [[nodiscard]] const Partition& partition() const noexcept { return partition_; }
 

@@ -5,7 +5,9 @@
 #include <new>
 #include <utility>
 
+#include "databuffer/detail/forced_unwind.hpp"
 #include "engine/buffer_core.hpp"
+#include "engine/cancellation.hpp"
 #include "engine/insert_call.hpp"
 #include "engine/thread_seats.hpp"
 
@@ -39,6 +41,7 @@ InsertBatchResult BufferCore::insert(std::size_t partition_index, Source& source
   if (Seat* const seat = find_seat(); seat != nullptr) take_back(*seat, partition_index);
   if (is_closed()) return {InsertStatus::kClosed, 0};
   if (count == 0) return {};
+  CancellationHeld cancellation;
   InsertCall call{source, count, partition_index, timeout.value_or(options_.insert_timeout),
                   may_wait};
   const bool is_heard = listens({Event::kInsertStart, Event::kInsertStop, Event::kInsertException});
@@ -60,7 +63,7 @@ InsertBatchResult BufferCore::insert(std::size_t partition_index, Source& source
   } catch (const std::bad_alloc&) {
     call.status = InsertStatus::kNoMemory;
   }
-  call.given_up.reset();
+  if (call.given_up) call.given_up->hand_over();
   drop_stranded(call);
   if (is_heard) {
     const std::string error = call.exception ? describe(call.exception) : std::string();
@@ -72,6 +75,7 @@ InsertBatchResult BufferCore::insert(std::size_t partition_index, Source& source
     emit(event);
   }
   if (call.exception) std::rethrow_exception(call.exception);
+  cancellation.act_on_pending();
   return {call.status, call.accepted};
 }
 
@@ -103,6 +107,8 @@ bool BufferCore::weigh_next(InsertCall& call) {
   if (!read_next(call)) return false;
   try {
     call.weight = std::min(call.source.weight(options_.weigh, 0), kHeaviestItem);
+  } catch (const ForcedUnwind&) {
+    throw;
   } catch (...) {
     call.exception = std::current_exception();
     return false;
@@ -200,14 +206,23 @@ bool BufferCore::settle(Slot& slot) noexcept { return gate_of(slot).settle(slot)
 bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   Partition& partition = *partitions_[slot.partition_index];
   const std::size_t room = std::exchange(call.room, 0);
-  const Source::Prepared prepared = options_.weigh
-                                        ? prepare_weighed(call, partition, room)
-                                        : call.source.prepare(std::max<std::size_t>(room, 1));
+  const auto give_back_unused = [&](std::size_t used) {
+    return room > 0 ? partition.gate.finish_reserved(slot, room, used)
+                    : partition.gate.take_back(slot);
+  };
+  Source::Prepared prepared;
+  try {
+    prepared = options_.weigh ? prepare_weighed(call, partition, room)
+                              : call.source.prepare(std::max<std::size_t>(room, 1));
+  } catch (const ForcedUnwind&) {  // The range ends this thread: the room goes back.
+    if (const std::size_t unused = give_back_unused(0); unused > 0) {
+      space_waiters_.release(partition, unused, 0);
+    }
+    throw;
+  }
   std::size_t inserted = prepared.count;
   const PushResult result = inserted == 0 ? PushResult::kIn : push(slot, call.source, inserted);
-  const std::size_t unused = room > 0 ? partition.gate.finish_reserved(slot, room, inserted)
-                                      : partition.gate.take_back(slot);
-  if (unused > 0) {
+  if (const std::size_t unused = give_back_unused(inserted); unused > 0) {
     space_waiters_.release(partition, unused, weight_of_prepared(call, prepared.count - inserted));
   }
   if (inserted > 0 && options_.weigh && partition.weight_gate.is_due()) partition.doorbell.ring();
@@ -251,6 +266,9 @@ Source::Prepared BufferCore::prepare_weighed(InsertCall& call, Partition& partit
       }
       ++ready.count;
     }
+  } catch (const ForcedUnwind&) {
+    partition.weight_gate.release(weight_of_prepared(call, ready.count));
+    throw;
   } catch (...) {
     ready.exception = std::current_exception();
   }

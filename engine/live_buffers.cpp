@@ -6,6 +6,7 @@
 
 #include "engine/buffer_core.hpp"
 #include "engine/hook_table.hpp"
+#include "engine/lock.hpp"
 #include "engine/thread_id.hpp"
 
 namespace databuffer::detail {
@@ -58,6 +59,8 @@ void LiveBuffers::after_fork_in_parent() noexcept {
 
 void LiveBuffers::after_fork_in_child() noexcept {
   forget_thread_id();
+  begin_fork_generation();
+  process_hooks()->mutex().keep_in_child();  // held by this thread, since before_fork()
   for (BufferCore* const buffer : instance().buffers_) buffer->make_inert();
   after_fork_in_parent();
 }

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "engine/buffer_core.hpp"
+#include "engine/cancellation.hpp"
 
 namespace databuffer::detail {
 namespace {
@@ -27,6 +28,7 @@ class SweepAfter {
 
 void BufferCore::inspect(std::size_t partition_index, const std::function<void(Cargo&)>& visit) {
   if (is_forked()) return;
+  const CancellationHeld cancellation;
   Partition& partition = *partitions_[partition_index];
   if (RoleFrame::holds(partition.turn)) {
     throw ReentrantCall("dump() called while this thread moves items of " + partition.name);
@@ -40,6 +42,7 @@ void BufferCore::inspect(std::size_t partition_index, const std::function<void(C
 
 void BufferCore::take(std::size_t partition_index, const std::function<void(Cargo&)>& collect) {
   if (is_forked()) return;
+  const CancellationHeld cancellation;
   Partition& partition = *partitions_[partition_index];
   if (RoleFrame::holds(partition.turn)) {
     throw ReentrantCall("take() called while this thread moves items of " + partition.name);

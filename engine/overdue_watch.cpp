@@ -99,7 +99,8 @@ void HandlerCall::describe(TimePoint now, PartitionInfo& info) const {
 void OverdueWatch::run() {
   std::unique_lock lock(mutex_);
   bool was_woken = false;  // by a call, which may have returned by now
-  while (!is_stopping_) {
+  const std::uint32_t generation = fork_generation();
+  while (!is_stopping_ && fork_generation() == generation) {  // A hook may fork.
     const TimePoint looked_at = steady_clock().now();
     // relaxed: the mutex of each call orders it. A consumer locks that mutex in begin() and reads
     // this flag afterwards; we write it first and lock then. So either we see its call, or it sees

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,6 +12,7 @@
 
 #include "databuffer/clock.hpp"
 #include "databuffer/report.hpp"
+#include "engine/lock.hpp"
 
 namespace databuffer::detail {
 
@@ -75,7 +75,7 @@ class HandlerCall {
  private:
   void renew_stop_source() noexcept;
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::stop_source stop_;  // the current call's; a new one after it was used
   enum class Phase : std::uint8_t { kIdle, kInside, kReturned };
   Phase phase_ = Phase::kIdle;
@@ -126,8 +126,8 @@ class OverdueWatch {
   const CallOf call_of_;  // the call of the partition's consumer, which may change
   const Report report_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  Mutex mutex_;
+  Condition changed_;
   bool is_stopping_ = false;             // guarded by the mutex
   std::atomic<bool> is_dormant_{false};  // written under the mutex; read by consumers
 };

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "databuffer/detail/forced_unwind.hpp"
 #include "engine/buffer_core.hpp"
 #include "engine/insert_call.hpp"
 #include "engine/times.hpp"
@@ -40,6 +41,10 @@ Slot* BufferCore::overflow(InsertCall& call, Seat& seat) {
     return nullptr;
   }
   if (gives_up && !read_next(call)) return nullptr;
+  if (is_closed()) {  // The range may have forked.
+    call.status = InsertStatus::kClosed;
+    return nullptr;
+  }
   switch (options_.overflow) {
     case Overflow::kReject:
       call.status = InsertStatus::kFull;
@@ -119,6 +124,7 @@ Slot* BufferCore::wait_for_room(InsertCall& call, Seat& seat) {
 bool BufferCore::drop_oldest(InsertCall& call, Partition& partition, Slot& slot) {
   std::optional<GivenUp>& oldest = call.given_up;
   if (oldest && (&oldest->partition() != &partition || oldest->cargo().size() >= kDropItems)) {
+    oldest->hand_over();
     oldest.reset();
   }
   if (!oldest) oldest.emplace(*this, partition);
@@ -168,7 +174,7 @@ void BufferCore::drop_newest(InsertCall& call, Partition& partition) {
 }
 
 // What was read from the range ahead of a refusal, and cannot go back, goes to on_drop.
-void BufferCore::drop_stranded(InsertCall& call) noexcept {
+void BufferCore::drop_stranded(InsertCall& call) {
   Cargo* const items = call.source.stranded();
   if (items == nullptr) return;
   DropReason reason = DropReason::kNewest;
@@ -185,6 +191,8 @@ std::size_t BufferCore::drop_from_source(InsertCall& call, Partition& partition,
   cargo->reserve(count);  // Before anything is taken: without memory all stays with the caller.
   try {
     call.source.give(count, *cargo);
+  } catch (const ForcedUnwind&) {
+    throw;
   } catch (...) {
     call.exception = std::current_exception();  // What was given before it is dropped all the same.
   }
@@ -195,7 +203,7 @@ std::size_t BufferCore::drop_from_source(InsertCall& call, Partition& partition,
 
 // Items that were accepted without having been pending.
 void BufferCore::drop_unqueued(InsertCall& call, Partition& partition, Cargo& items,
-                               DropReason reason) noexcept {
+                               DropReason reason) {
   // relaxed: see ItemCounts.
   partition.counts.never_queued.fetch_add(items.size(), std::memory_order_relaxed);
   call.accepted += items.size();

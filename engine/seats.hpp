@@ -10,6 +10,7 @@
 
 #include "databuffer/detail/slot.hpp"
 #include "engine/drain.hpp"
+#include "engine/lock.hpp"
 
 namespace databuffer::detail {
 
@@ -49,7 +50,7 @@ class Seats {
   void depart(const OwnedSeat& seat) noexcept;
 
   std::vector<std::unique_ptr<Partition>>& partitions_;  // fixed
-  std::mutex mutex_;
+  Mutex mutex_;
   std::vector<std::unique_ptr<OwnedSeat>> seats_;  // guarded by the mutex; by number
   std::vector<Seat*> free_;                        // likewise
 };

@@ -107,6 +107,7 @@ int use_new_buffer() {
   int handled = 0;
   Options options{.name = "child", .max_size = 2};
   options.threading = databuffer::Threading::kManual;
+  options.flush_timeout = databuffer::kForever;  // So it has no watch either.
   Buffer<Item> buffer(std::move(options),
                       [&](std::span<Item> items) { handled += static_cast<int>(items.size()); });
   for (int item = 0; item < 5; ++item) {

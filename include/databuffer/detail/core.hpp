@@ -47,7 +47,7 @@ class Source {
   virtual ~Source() = default;
 
   /// Makes up to `count` items ready, for which there is room. Runs the user's code.
-  virtual Prepared prepare(std::size_t count) noexcept { return {.count = count}; }
+  virtual Prepared prepare(std::size_t count) { return {.count = count}; }
 
   /// Whether its items are there already, so that to prepare them runs nobody's code.
   [[nodiscard]] virtual bool is_ready() const noexcept { return false; }

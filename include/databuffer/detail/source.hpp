@@ -12,6 +12,7 @@
 
 #include "databuffer/detail/cargo.hpp"
 #include "databuffer/detail/core.hpp"
+#include "databuffer/detail/forced_unwind.hpp"
 #include "databuffer/detail/lane.hpp"
 
 namespace databuffer::detail {
@@ -63,7 +64,7 @@ class RangeSource final : public Source {
 
   // Constructs the items first and claims them then, so that whatever the range or a constructor
   // throws, the queue has either an item or never heard of it.
-  Prepared prepare(std::size_t count) noexcept override {
+  Prepared prepare(std::size_t count) override {
     if constexpr (DirectRange<T, Iterator, Sentinel>) {
       const auto left = static_cast<std::size_t>(last_ - at_);
       return {.count = left < count ? left : count, .is_exhausted = left == 0};
@@ -78,6 +79,8 @@ class RangeSource final : public Source {
         ++at_;
       }
       prepared.is_exhausted = at_ == last_;
+    } catch (const ForcedUnwind&) {
+      throw;
     } catch (...) {
       prepared.exception = std::current_exception();
     }
