@@ -48,8 +48,8 @@ class ConstructIterator {
     return *this;
   }
   ConstructIterator operator++(int) noexcept { return ConstructIterator(at_++); }
-  ConstructIterator& operator=(T&& item) noexcept {
-    ::new (static_cast<void*>(at_)) T(std::move(item));
+  ConstructIterator& operator=(QueueItem<T>&& item) noexcept {
+    ::new (static_cast<void*>(at_)) T(unbox<T>(std::move(item)));
     return *this;
   }
 
@@ -79,7 +79,12 @@ struct alignas(kDestructiveBytes) LaneSlot : Slot {
 
   /// Returns false, with the item untouched, if the segment is full. (The only place that pushes a
   /// single item: or g++ does not inline it into the loop of the caller's inserts.)
-  [[nodiscard]] bool push_in_place(T&& item) noexcept { return tail->push(std::move(item)); }
+  [[nodiscard]] bool push_in_place(T&& item) noexcept {
+    if constexpr (!PlacedAsIs<T>) {
+      if (tail == pool->none()) return false;  // See Segment::push().
+    }
+    return tail->push(std::move(item));
+  }
 
   /// Puts `count` items into the segment and the next, all or none. Returns false, with the items
   /// untouched, if there is no segment to be had without allocating. Requires    count <=

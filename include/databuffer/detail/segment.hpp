@@ -4,6 +4,8 @@
 #include <atomic>
 #include <bit>
 #include <cstddef>
+#include <iterator>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <utility>
@@ -11,6 +13,7 @@
 #include "databuffer/detail/cache_line.hpp"
 #include "databuffer/detail/memory.hpp"
 #include "databuffer/detail/queue.hpp"
+#include "databuffer/detail/queue_item.hpp"
 
 namespace databuffer::detail {
 
@@ -38,7 +41,7 @@ struct QueueTraits : moodycamel::ConcurrentQueueDefaultTraits {
 };
 
 template <class T>
-using Queue = moodycamel::ConcurrentQueue<T, QueueTraits<T>>;
+using Queue = moodycamel::ConcurrentQueue<QueueItem<T>, QueueTraits<T>>;
 
 /// A piece of one producer's sub-queue: a queue of one block, which never grows (only the calls
 /// that cannot allocate are used), and its only token.
@@ -53,7 +56,11 @@ struct Segment {
 
   /// Returns false, with the item untouched, if the block is full.
   [[nodiscard]] bool push(T&& item) noexcept {
-    return queue.try_enqueue(valid_token(), std::move(item));
+    if constexpr (PlacedAsIs<T>) {
+      return queue.try_enqueue(valid_token(), std::move(item));
+    } else {  // A bulk of one boxes it in its place, so that it is untouched where there is none.
+      return push_bulk(std::make_move_iterator(std::addressof(item)), 1);
+    }
   }
 
   /// The same for `count` items, all or none.
