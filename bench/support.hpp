@@ -49,13 +49,15 @@ void report_batches(benchmark::State& state, const Buffer<T>& buffer, std::uint6
   report_batches(state, buffer.ledger().accepted, batches, offered);
 }
 
-/// Throws nothing and returns quietly unless items are unaccounted for; then the benchmark fails.
+/// Throws nothing and returns quietly unless items are unaccounted for, or an insert was refused;
+/// then the benchmark fails.
 template <class T>
 void require_balance(benchmark::State& state, const Buffer<T>& buffer) {
   const Ledger ledger = buffer.ledger();
   if (!ledger.balances() || ledger.flushed != ledger.accepted) {
     state.SkipWithError("the ledger does not balance: items were lost");
   }
+  if (ledger.refused() != 0) state.SkipWithError("inserts were refused");
 }
 
 /// Runs the contest once for each iteration, timed from the producers' start until all is handled.

@@ -13,8 +13,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <span>
+#include <string>
 #include <thread>
 
 #include "bench/support.hpp"
@@ -24,6 +27,14 @@ namespace databuffer::bench {
 namespace {
 
 using namespace std::chrono_literals;
+
+// Who waits for an item that was refused would wait for ever.
+void must_go_in(InsertStatus status) {
+  if (status == InsertStatus::kAccepted) [[likely]]
+    return;
+  std::fprintf(stderr, "refused: %s\n", std::string(to_string(status)).c_str());
+  std::exit(1);
+}
 
 void BM_Buffer_SizeTrigger_Cold(benchmark::State& state) {
   const auto wait_strategy = static_cast<WaitStrategy>(state.range(0));
@@ -41,9 +52,9 @@ void BM_Buffer_SizeTrigger_Cold(benchmark::State& state) {
       });
   std::uint64_t offered = 0;
   for (auto _ : state) {
-    for (std::size_t index = 1; index < kMaxSize; ++index) buffer.insert(0);
+    for (std::size_t index = 1; index < kMaxSize; ++index) must_go_in(buffer.insert(0));
     std::this_thread::sleep_for(2ms);
-    buffer.insert(ticks());
+    must_go_in(buffer.insert(ticks()));
     offered += kMaxSize;
     while (handled.load(std::memory_order_acquire) < offered) std::this_thread::yield();
   }
@@ -117,7 +128,7 @@ void BM_Buffer_SizeTrigger_Hot(benchmark::State& state) {
       const auto due =
           began + static_cast<std::int64_t>(static_cast<double>(index) * ticks_per_item);
       while (now < due) now = ticks();
-      buffer.insert(now);
+      must_go_in(buffer.insert(now));
     }
     offered += kItems;
   }
@@ -154,7 +165,7 @@ void BM_Buffer_Deadline(benchmark::State& state) {
                               });
   std::uint64_t offered = 0;
   for (auto _ : state) {
-    buffer.insert(ticks());
+    must_go_in(buffer.insert(ticks()));
     ++offered;
     while (handled.load(std::memory_order_acquire) < offered) std::this_thread::sleep_for(100us);
   }
@@ -199,7 +210,7 @@ void BM_Buffer_Close(benchmark::State& state) {
     std::optional<Buffer<std::int64_t>> buffer;
     buffer.emplace(Options{.name = "bench", .partitions = partitions},
                    [](std::span<std::int64_t>) {});
-    for (std::int64_t item = 0; item < pending; ++item) buffer->insert(item);
+    for (std::int64_t item = 0; item < pending; ++item) must_go_in(buffer->insert(item));
     const std::int64_t before = ticks();
     const CloseReport report = buffer->close();
     const std::int64_t took = ticks() - before;

@@ -205,6 +205,7 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   [[nodiscard]] bool remove_oldest(InsertCall& call, Partition& partition, Slot& slot);
   void drop_newest(InsertCall& call, Partition& partition);
   void drop_stranded(InsertCall& call);
+  void count_refused(const InsertCall& call) noexcept;
   std::size_t drop_from_source(InsertCall& call, Partition& partition, std::size_t count);
   void drop_unqueued(InsertCall& call, Partition& partition, Cargo& items, DropReason reason);
 

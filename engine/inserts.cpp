@@ -1,6 +1,7 @@
 // The slow path of an insert: no seat yet, no block in the queue, several items, somebody listens,
 // or no membarrier. What happens where there is no room is in overflow.cpp.
 #include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <utility>
@@ -39,11 +40,15 @@ std::string describe(const std::exception_ptr& exception) noexcept {
 InsertBatchResult BufferCore::insert(std::size_t partition_index, Source& source, std::size_t count,
                                      Timeout timeout, bool may_wait) {
   if (Seat* const seat = find_seat(); seat != nullptr) take_back(*seat, partition_index);
-  if (is_closed()) return {InsertStatus::kClosed, 0};
-  if (count == 0) return {};
-  CancellationHeld cancellation;
   InsertCall call{source, count, partition_index, timeout.value_or(options_.insert_timeout),
                   may_wait};
+  if (is_closed()) {
+    call.status = InsertStatus::kClosed;
+    count_refused(call);
+    return {call.status, 0};
+  }
+  if (count == 0) return {};
+  CancellationHeld cancellation;
   const bool is_heard = listens({Event::kInsertStart, Event::kInsertStop, Event::kInsertException});
   TelemetryEvent event;
   TimePoint began{};
@@ -65,6 +70,7 @@ InsertBatchResult BufferCore::insert(std::size_t partition_index, Source& source
   }
   if (call.given_up) call.given_up->hand_over();
   drop_stranded(call);
+  count_refused(call);
   if (is_heard) {
     const std::string error = call.exception ? describe(call.exception) : std::string();
     event.event = call.exception ? Event::kInsertException : Event::kInsertStop;
@@ -77,6 +83,19 @@ InsertBatchResult BufferCore::insert(std::size_t partition_index, Source& source
   if (call.exception) std::rethrow_exception(call.exception);
   cancellation.act_on_pending();
   return {call.status, call.accepted};
+}
+
+// The items that stay with the caller. (A forked child's ledger stands still.)
+void BufferCore::count_refused(const InsertCall& call) noexcept {
+  if (call.status == InsertStatus::kAccepted || call.status == InsertStatus::kDropped ||
+      call.exception || is_forked()) {
+    return;
+  }
+  const std::size_t index = call.partition_index != kAnyPartition ? call.partition_index : 0;
+  const std::size_t items = call.count == SIZE_MAX ? 1 : call.count - call.accepted;
+  // relaxed: see ItemCounts.
+  partitions_[index]->counts.refused[static_cast<std::size_t>(call.status)].fetch_add(
+      items, std::memory_order_relaxed);
 }
 
 void BufferCore::insert_items(InsertCall& call, Seat& seat) {
@@ -95,9 +114,9 @@ void BufferCore::insert_items(InsertCall& call, Seat& seat) {
 // Returns whether there is a next item. Runs the user's range.
 bool BufferCore::read_next(InsertCall& call) {
   const Source::Prepared prepared = call.source.prepare(1);
+  if (prepared.is_exhausted) call.count = call.accepted + call.source.ahead();
   if (prepared.count > 0) return true;
   call.exception = prepared.exception;
-  if (prepared.is_exhausted) call.count = call.accepted;
   if (prepared.has_no_memory) call.status = InsertStatus::kNoMemory;
   return false;
 }

@@ -13,6 +13,10 @@ Ledger& Ledger::operator+=(const Ledger& other) noexcept {
   taken += other.taken;
   pending += other.pending;
   in_flight += other.in_flight;
+  refused_full += other.refused_full;
+  refused_timed_out += other.refused_timed_out;
+  refused_closed += other.refused_closed;
+  refused_no_memory += other.refused_no_memory;
   return *this;
 }
 
@@ -32,6 +36,9 @@ Ledger Partition::ledger() const noexcept {
   const auto dropped = [&](DropReason reason) {
     return read(counts.dropped[static_cast<std::size_t>(reason)]);
   };
+  const auto refused = [&](InsertStatus status) {
+    return read(counts.refused[static_cast<std::size_t>(status)]);
+  };
   Ledger ledger;
   // From the ends towards the beginning, so that an item on its way is not missed by both.
   ledger.flushed = read(counts.flushed);
@@ -44,6 +51,10 @@ Ledger Partition::ledger() const noexcept {
   ledger.in_flight = read(counts.in_flight);
   ledger.pending = pending();
   ledger.accepted = drain.inserted() + read(counts.never_queued);
+  ledger.refused_full = refused(InsertStatus::kFull);
+  ledger.refused_timed_out = refused(InsertStatus::kTimedOut);
+  ledger.refused_closed = refused(InsertStatus::kClosed);
+  ledger.refused_no_memory = refused(InsertStatus::kNoMemory);
   return ledger;
 }
 

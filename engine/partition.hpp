@@ -40,6 +40,10 @@ struct ItemCounts {
   std::atomic<std::uint64_t> overdue_batches{0};
   std::atomic<std::uint64_t> retries{0};
   std::atomic<std::size_t> abandoned{0};  // stuck consumers left behind
+
+  // By InsertStatus; those that take the item are not used. Producers write it, over and over where
+  // the partition stays full: not on the consumer's lines.
+  alignas(kDestructiveBytes) std::array<std::atomic<std::uint64_t>, 6> refused{};
 };
 
 /// One partition: its items and everything that is shared about them. Who does what:

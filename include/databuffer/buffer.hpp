@@ -25,7 +25,7 @@ namespace databuffer {
 /// `max_size` items are pending, when the first has waited `flush_interval`, or when asked.
 ///
 ///     databuffer::Buffer<Event> events{{.name = "events"}, store};  // store(std::span<Event>)
-///     events.insert(event);
+///     if (events.insert(event) != databuffer::InsertStatus::kAccepted) …  // full, or closed
 ///
 /// Requires    T is nothrow-move-constructible and nothrow-destructible.
 /// Ordering    one thread's items keep their order within a partition; nothing else is promised.

@@ -34,6 +34,11 @@ struct DropInfo {
 
 /// Where every item went. Exact whenever no call is in progress:
 /// `accepted == flushed + failed + dropped() + taken + pending + in_flight`.
+///
+/// Items that an insert refused were never accepted; each try counts. They count in the partition
+/// that the call was bound to: by its key, or by its first items. One that was bound to none counts
+/// in the first partition. Of a range that does not know its length one item counts, unless it was
+/// read to its end.
 struct Ledger {
   std::uint64_t accepted = 0;           ///< Items taken from callers.
   std::uint64_t flushed = 0;            ///< In batches whose handler answered ok.
@@ -45,7 +50,14 @@ struct Ledger {
   std::uint64_t taken = 0;              ///< Returned by take().
   std::uint64_t pending = 0;            ///< Waiting in a partition.
   std::uint64_t in_flight = 0;          ///< In a handler's hands.
+  std::uint64_t refused_full = 0;       ///< Not accepted: InsertStatus::kFull …
+  std::uint64_t refused_timed_out = 0;  ///< … kTimedOut
+  std::uint64_t refused_closed = 0;     ///< … kClosed
+  std::uint64_t refused_no_memory = 0;  ///< … kNoMemory
 
+  [[nodiscard]] std::uint64_t refused() const noexcept {
+    return refused_full + refused_timed_out + refused_closed + refused_no_memory;
+  }
   [[nodiscard]] std::uint64_t dropped() const noexcept {
     return dropped_newest + dropped_oldest + dropped_closed + dropped_no_memory;
   }

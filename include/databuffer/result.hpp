@@ -13,8 +13,10 @@
 
 namespace databuffer {
 
-/// What became of an insert. Only kAccepted and kDropped take the item; in every other case it
-/// stays with the caller, untouched.
+enum class [[nodiscard("a refused item is still the caller's")]] InsertStatus : std::uint8_t;
+
+/// What became of an insert. Only kAccepted and kDropped take the item; in every other case it was
+/// refused: it stays with the caller, untouched, and the ledger counts the refusal.
 enum class InsertStatus : std::uint8_t {
   kAccepted,  ///< The item will reach exactly one end of the ledger.
   kFull,  ///< No room, or others wait for it, and this call does not wait (or may not: a consumer
@@ -32,8 +34,8 @@ enum class InsertStatus : std::uint8_t {
 
 /// What became of an insert_batch: the first `accepted` items of the range were taken, in order;
 /// the others are untouched. `status` is kAccepted when all are in the buffer, kDropped when all
-/// were taken and the last of them given to on_drop, else why it stopped.
-struct InsertBatchResult {
+/// were taken and the last of them given to on_drop, else why the others were refused.
+struct [[nodiscard("the items that were refused are still the caller's")]] InsertBatchResult {
   InsertStatus status = InsertStatus::kAccepted;
   std::size_t accepted = 0;
 

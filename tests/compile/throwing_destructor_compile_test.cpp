@@ -14,4 +14,4 @@ struct Item {
   ~Item() noexcept(kIsNothrow) {}
 };
 
-void insert(databuffer::Buffer<Item>& buffer) { buffer.insert(Item{}); }
+void insert(databuffer::Buffer<Item>& buffer) { static_cast<void>(buffer.insert(Item{})); }

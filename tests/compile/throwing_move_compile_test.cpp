@@ -13,4 +13,4 @@ struct Item {
   Item(Item&&) noexcept(kIsNothrow) {}
 };
 
-void insert(databuffer::Buffer<Item>& buffer) { buffer.insert(Item{}); }
+void insert(databuffer::Buffer<Item>& buffer) { static_cast<void>(buffer.insert(Item{})); }

@@ -1,5 +1,5 @@
 // Misuse: try_insert() may refuse, so its answer must not be ignored.
-// Message: ignoring return value
+// Message: ignoring return
 #include "databuffer/databuffer.hpp"
 
 bool insert(databuffer::Buffer<int>& buffer) {

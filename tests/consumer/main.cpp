@@ -30,7 +30,11 @@ int main() {
   databuffer::Buffer<std::string> buffer{
       {.name = "consumer", .max_size = 64},
       [&](std::span<std::string> batch) { handled += batch.size(); }};
-  for (int i = 0; i < kItems; ++i) buffer.insert(std::to_string(i));
+  for (int i = 0; i < kItems; ++i) {
+    if (buffer.insert(std::to_string(i)) != databuffer::InsertStatus::kAccepted) {
+      return EXIT_FAILURE;
+    }
+  }
   for (const databuffer::FlushReport& report : buffer.sync_flush()) {
     if (report.status != databuffer::CallStatus::kDone) return EXIT_FAILURE;
   }

@@ -8,7 +8,9 @@
 #include <future>
 #include <iostream>
 #include <span>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "examples/require.hpp"
@@ -26,7 +28,7 @@ using namespace std::chrono_literals;
 class Busy {
  public:
   [[nodiscard]] auto handler() {
-    return [this](std::span<int>) {
+    return [this](const auto&) {
       entered_.set_value_at_first();
       released_.wait();
     };
@@ -51,7 +53,7 @@ class Busy {
 
 // Fills the buffer: 1 with the handler, 2 and 3 waiting.
 void fill(Buffer<int>& buffer, Busy& busy) {
-  buffer.insert(1);
+  require(buffer.insert(1) == InsertStatus::kAccepted, "room for the handler's");
   busy.await();
   require(buffer.insert(2) == InsertStatus::kAccepted, "room for one");
   require(buffer.insert(3) == InsertStatus::kAccepted, "and for another");
@@ -75,12 +77,37 @@ void waiting_ends_with_room_or_with_the_timeout() {
   require(buffer.close().ledger.flushed == 4, "all that were accepted");
 }
 
-void refused_at_once() {
+// What is refused is still the caller's. Here it is kept aside, and offered again later; the ledger
+// counts each refusal, so that a monitor sees them without the producers' help.
+void refused_at_once_and_offered_again() {
   Busy busy;
-  Buffer<int> buffer{options(Overflow::kReject), busy.handler()};
-  fill(buffer, busy);
-  require(buffer.insert(4) == InsertStatus::kFull, "no waiting");
+  Buffer<std::string> buffer{options(Overflow::kReject), busy.handler()};
+  std::vector<std::string> kept_aside;
+  const auto offer = [&](std::string item) {
+    switch (buffer.insert(std::move(item))) {
+      case InsertStatus::kAccepted:
+      case InsertStatus::kDropped:  // on_drop has it
+        return;
+      case InsertStatus::kFull:
+      case InsertStatus::kTimedOut:
+      case InsertStatus::kNoMemory:
+      case InsertStatus::kClosed:               // the end: it must go elsewhere, or be lost
+        kept_aside.push_back(std::move(item));  // NOLINT: it was not moved from
+        return;
+    }
+  };
+  offer("1");
+  busy.await();
+  for (const char* const item : {"2", "3", "4", "5"}) offer(item);
+  require(kept_aside == std::vector<std::string>{"4", "5"}, "untouched");
+  require(buffer.ledger().refused_full == 2, "and counted");
+
   busy.let_go();
+  buffer.sync_flush();
+  for (std::string& item : std::exchange(kept_aside, {})) offer(std::move(item));
+  const databuffer::Ledger ledger = buffer.close().ledger;
+  require(kept_aside.empty() && ledger.flushed == 5, "all are flushed");
+  std::cout << ledger.flushed << " flushed, " << ledger.refused() << " refused on the way\n";
 }
 
 void something_is_given_up(Overflow overflow, const std::vector<int>& expected) {
@@ -102,7 +129,7 @@ void something_is_given_up(Overflow overflow, const std::vector<int>& expected) 
 
 int main() {
   waiting_ends_with_room_or_with_the_timeout();
-  refused_at_once();
+  refused_at_once_and_offered_again();
   something_is_given_up(Overflow::kDropNewest, {4});
   something_is_given_up(Overflow::kDropOldest, {2});
 }

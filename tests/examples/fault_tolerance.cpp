@@ -58,7 +58,7 @@ void a_service_that_is_down_and_an_item_that_is_bad() {
            }},
       [&](std::span<int> batch) { return service.accept(batch); }};
 
-  orders.insert_batch(std::vector{7, 0, 9});
+  require(orders.insert_batch(std::vector{7, 0, 9}).accepted == 3, "the orders are in");
   const auto reports = orders.sync_flush();
   require(reports[0].items == 3 && reports[0].failed_items == 1, "one of three failed");
   require(service.calls() == 3, "tried again until the service was up");
@@ -84,7 +84,8 @@ void an_item_that_poisons_its_batch() {
         stored.insert(stored.end(), batch.begin(), batch.end());
       }};
 
-  orders.insert_batch(std::vector{1, 2, 3, 0, 5, 6, 7, 8});
+  const std::vector<int> orders_made{1, 2, 3, 0, 5, 6, 7, 8};
+  require(orders.insert_batch(orders_made).accepted == 8, "the orders are in");
   require(orders.close().ledger.failed == 1, "only the bad one failed");
   require(stored == std::vector{1, 2, 3, 5, 6, 7, 8}, "all others are stored, in order");
   require(dead_letters == std::vector{0}, "the bad one is found");

@@ -59,9 +59,9 @@ int main() {
                                   dispatch};
   databuffer::Buffer<int> strays{{.name = "strays", .flush_meta = Destination{"nowhere"}},
                                  dispatch};
-  events.insert_batch(std::vector{1, 2, 3});
-  metrics.insert(4);
-  strays.insert(5);
+  require(events.insert_batch(std::vector{1, 2, 3}).accepted == 3, "the events are in");
+  require(metrics.insert(4) == databuffer::InsertStatus::kAccepted, "the metric is in");
+  require(strays.insert(5) == databuffer::InsertStatus::kAccepted, "the stray is in");
 
   require(events.close().ledger.flushed == 3, "the events are flushed");
   require(metrics.close().ledger.flushed == 1, "the metric is flushed");

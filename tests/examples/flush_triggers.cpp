@@ -10,6 +10,7 @@
 namespace {
 
 using databuffer::FlushReason;
+using databuffer::InsertStatus;
 using examples::require;
 using namespace std::chrono_literals;
 
@@ -30,17 +31,17 @@ int main() {
         reasons.push_back(context.reason);
       }};
 
-  buffer.insert_batch(std::vector{1, 2, 3});
+  require(buffer.insert_batch(std::vector{1, 2, 3}).accepted == 3, "there is room");
   buffer.do_work(clock.now());  // the third item completes the batch
 
-  buffer.insert(4);
+  require(buffer.insert(4) == InsertStatus::kAccepted, "there is room");
   buffer.do_work(clock.advance(10s));  // the item has waited for ten seconds
 
-  buffer.insert(5);
+  require(buffer.insert(5) == InsertStatus::kAccepted, "there is room");
   buffer.flush();
   buffer.do_work(clock.now());  // somebody asked
 
-  buffer.insert(6);
+  require(buffer.insert(6) == InsertStatus::kAccepted, "there is room");
   buffer.close();  // the end; a destructor does the same
 
   require(reasons == std::vector{FlushReason::kSize, FlushReason::kInterval, FlushReason::kManual,

@@ -98,7 +98,8 @@ int main() {
     threads.emplace_back([&] {
       for (int value = 1; value <= kSamples; ++value) {
         for (const std::string& metric : metrics) {
-          samples.insert_keyed(metric, {metric, static_cast<double>(value)});
+          const auto status = samples.insert_keyed(metric, {metric, static_cast<double>(value)});
+          require(status == databuffer::InsertStatus::kAccepted, "waited for room, not refused");
         }
       }
     });

@@ -12,6 +12,7 @@
 
 namespace {
 
+using databuffer::InsertStatus;
 using examples::require;
 using namespace std::chrono_literals;
 
@@ -37,12 +38,12 @@ int main() {
   app.start<std::string>({.name = "logs", .flush_interval = 1s},
                          [&](std::span<std::string> batch) { count(batch); });
 
-  events.insert({"click"});
-  metrics.insert({"requests", 1});
+  require(events.insert({"click"}) == InsertStatus::kAccepted, "the event is in");
+  require(metrics.insert({"requests", 1}) == InsertStatus::kAccepted, "the metric is in");
   // Elsewhere in the program a buffer is found by its name and item type.
   auto* const logs = app.find<std::string>("logs");
   require(logs != nullptr, "the log buffer runs");
-  logs->insert("started");
+  require(logs->insert("started") == InsertStatus::kAccepted, "the line is in");
   require(app.find<int>("logs") == nullptr, "its items are strings, not integers");
 
   // A start that fails stops the whole group, and says whose it was. Tried on a group of its own.

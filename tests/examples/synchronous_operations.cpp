@@ -26,7 +26,7 @@ int main() {
                                   }};
 
   // dump() copies what is pending and leaves it there.
-  numbers.insert_batch(std::vector{1, 2, 3});
+  require(numbers.insert_batch(std::vector{1, 2, 3}).accepted == 3, "they are in");
   require(numbers.dump() == std::vector{1, 2, 3}, "a copy of the pending items, in order");
   require(numbers.size() == 3, "they are still there");
 
@@ -41,7 +41,7 @@ int main() {
             << std::any_cast<int>(reports[0].result->value()) << '\n';
 
   // take() removes what is pending and hands it to the caller instead of the handler.
-  numbers.insert_batch(std::vector{4, 5});
+  require(numbers.insert_batch(std::vector{4, 5}).accepted == 2, "they are in");
   require(numbers.take() == std::vector{4, 5}, "the pending items themselves");
   require(numbers.size() == 0, "nothing is left");
 

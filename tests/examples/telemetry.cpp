@@ -44,9 +44,9 @@ int main() {
   // A hook that throws is detached and counted; nothing else breaks.
   numbers.telemetry().attach("broken", Event::kInsertStop, [](const TelemetryEvent&) { throw 1; });
 
-  numbers.insert_batch(std::vector{1, 2, 3});
+  require(numbers.insert_batch(std::vector{1, 2, 3}).accepted == 3, "they are in");
   numbers.sync_flush();
-  numbers.insert_batch(std::vector{-1, -2});
+  require(numbers.insert_batch(std::vector{-1, -2}).accepted == 2, "they are in");
   numbers.sync_flush();
 
   require(flushed == 3, "the hook has seen the flush");

@@ -13,6 +13,7 @@
 
 namespace {
 
+using databuffer::InsertStatus;
 using examples::require;
 using namespace std::chrono_literals;
 using Batches = std::vector<std::vector<int>>;
@@ -22,8 +23,8 @@ void buffers_and_flushes_data() {
   databuffer::Buffer<int> buffer{
       {.name = "test_buffer", .max_size = 10, .flush_interval = 100ms},
       [&](std::span<int> batch) { batches.emplace_back(batch.begin(), batch.end()); }};
-  buffer.insert(1);
-  buffer.insert(2);
+  require(buffer.insert(1) == InsertStatus::kAccepted, "there is room");
+  require(buffer.insert(2) == InsertStatus::kAccepted, "there is room");
   const auto results = buffer.sync_flush();
   require(results.size() == 1, "one partition, one result");
   require(buffer.close().ledger.flushed == 2, "both are flushed");
@@ -41,7 +42,7 @@ void flushes_what_is_there_when_the_interval_has_passed_and_not_before() {
        .clock = &clock},
       [&](std::span<int> batch) { batches.emplace_back(batch.begin(), batch.end()); }};
 
-  buffer.insert(7);
+  require(buffer.insert(7) == InsertStatus::kAccepted, "there is room");
   buffer.do_work(clock.now());  // sees the item: its ten seconds began with the insert
   require(buffer.next_deadline() == clock.now() + 10s, "it says when it wants to run");
 
@@ -61,10 +62,10 @@ void flushes_at_the_insert_that_completes_the_batch() {
        .threading = databuffer::Threading::kManual,
        .clock = &clock},
       [&](std::span<int> batch) { batches.emplace_back(batch.begin(), batch.end()); }};
-  buffer.insert_batch(std::vector{1, 2});
+  require(buffer.insert_batch(std::vector{1, 2}).accepted == 2, "there is room");
   buffer.do_work(clock.now());
   require(batches.empty(), "two of three: nothing");
-  buffer.insert(3);
+  require(buffer.insert(3) == InsertStatus::kAccepted, "there is room");
   buffer.do_work(clock.now());
   require(batches == Batches{{1, 2, 3}}, "three of three");
 }

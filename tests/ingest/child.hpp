@@ -327,6 +327,8 @@ inline nlohmann::json summary_of(const Outcome& outcome) {
   REQUIRE_FALSE(json.is_discarded());
   const auto count = [&json](const char* key) { return json.at(key).get<std::uint64_t>(); };
   CHECK(count("lines") == count("accepted") + count("not_accepted"));
+  CHECK(count("not_accepted") == count("refused_full") + count("refused_timed_out") +
+                                     count("refused_closed") + count("refused_no_memory"));
   CHECK(count("accepted") == count("flushed") + count("failed") + count("dropped"));
   CHECK(json.at("exit_code").get<int>() == outcome.exit_code);
   std::uint64_t lines = 0;

@@ -121,10 +121,10 @@ TEST_SUITE("summary") {
       std::vector<std::string> words;
       const char* counted_as;
     };
-    const Case cases[] = {{{"--overflow", "reject"}, "not_accepted"},
+    const Case cases[] = {{{"--overflow", "reject"}, "refused_full"},
                           {{"--overflow", "drop-newest"}, "dropped"},
                           {{"--overflow", "drop-oldest"}, "dropped"},
-                          {{"--insert-timeout", "0s"}, "not_accepted"}};
+                          {{"--insert-timeout", "0s"}, "refused_timed_out"}};
     for (const Case& policy : cases) {
       CAPTURE(policy.words[1]);
       ChildSettings settings{.arguments = {"ingest", input, "--sink", "stdout", "--json", json,
@@ -161,6 +161,18 @@ TEST_SUITE("summary") {
     CHECK(summary.exit_code() == 1);
     summary.is_aborted = true;
     CHECK(summary.exit_code() == 143);
+  }
+
+  TEST_CASE("the summary for people names the reasons for which lines were refused") {
+    tools::Summary summary;
+    CHECK_FALSE(contains(to_text(summary), "refused"));
+    summary.not_accepted = 6;
+    summary.refused_full = 1;
+    CHECK(contains(to_text(summary), "refused    6 (full 1)\n"));
+    summary.refused_timed_out = summary.refused_closed = 2;
+    summary.refused_no_memory = 1;
+    CHECK(
+        contains(to_text(summary), "refused    6 (full 1, timed out 2, closed 2, no memory 1)\n"));
   }
 
   TEST_CASE("nothing stored makes means of 0, not of not-a-number") {

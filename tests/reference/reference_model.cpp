@@ -31,7 +31,11 @@ void ReferenceModel::draw_tickets() {
 
 ReferenceModel::Outcome ReferenceModel::insert(const Offer& offer, TimePoint now) {
   Outcome outcome;
-  if (is_closed_) return {{InsertStatus::kClosed, 0}, false};
+  if (is_closed_) {
+    outcome.result.status = InsertStatus::kClosed;
+    count_refused(offer, {.target = offer.partition_index}, outcome);
+    return outcome;
+  }
   if (offer.knows_length && offer.items.empty()) return outcome;
   if (!has_tickets_) draw_tickets();
   Progress progress;
@@ -52,7 +56,21 @@ ReferenceModel::Outcome ReferenceModel::insert(const Offer& offer, TimePoint now
     put(offer, progress, partition_index, now);
   }
   outcome.result.accepted = progress.at;
+  count_refused(offer, progress, outcome);
   return outcome;
+}
+
+// Each item that stays with the caller; of a range that does not know its length one, unless it was
+// read to its end.
+void ReferenceModel::count_refused(const Offer& offer, const Progress& progress,
+                                   const Outcome& outcome) {
+  if (outcome.has_thrown) return;
+  Ledger& ledger = partitions_[progress.target != kAny ? progress.target : 0].ledger();
+  std::size_t items = offer.items.size() - progress.at;
+  if (!offer.knows_length) items = progress.at == 0 || items > 0 ? 1 : 0;
+  if (outcome.result.status == InsertStatus::kFull) ledger.refused_full += items;
+  if (outcome.result.status == InsertStatus::kTimedOut) ledger.refused_timed_out += items;
+  if (outcome.result.status == InsertStatus::kClosed) ledger.refused_closed += items;
 }
 
 // Returns whether there is a next item, and it could be read and weighed.

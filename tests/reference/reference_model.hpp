@@ -87,6 +87,7 @@ class ReferenceModel {
   void drop_rest(const Offer& offer, Progress& progress, Outcome& outcome);
   void drop_next(const Offer& offer, Progress& progress, std::size_t partition_index, Drop& drop);
   void strand(const Offer& offer, Progress& progress);
+  void count_refused(const Offer& offer, const Progress& progress, const Outcome& outcome);
   [[nodiscard]] std::size_t weight_of(const Item& item) const;
   void draw_tickets();
 

@@ -50,7 +50,8 @@ std::string text(const Ledger& ledger) {
       << ledger.failed << " newest " << ledger.dropped_newest << " oldest " << ledger.dropped_oldest
       << " closed " << ledger.dropped_closed << " no memory " << ledger.dropped_no_memory
       << " taken " << ledger.taken << " pending " << ledger.pending << " in flight "
-      << ledger.in_flight;
+      << ledger.in_flight << " refused " << ledger.refused_full << " " << ledger.refused_timed_out
+      << " " << ledger.refused_closed << " " << ledger.refused_no_memory;
   return out.str();
 }
 

@@ -178,7 +178,11 @@ TEST_SUITE("close") {
     CHECK(dropped == 2);
     handler.may_return.count_down();
     // Waits for the whole: while the call returns, its item counts as flushed and as in flight.
-    const databuffer::Ledger expected{.accepted = 3, .flushed = 1, .dropped_closed = 2};
+    const databuffer::Ledger expected{.accepted = 3,
+                                      .flushed = 1,
+                                      .dropped_closed = 2,
+                                      .refused_full = 1,
+                                      .refused_closed = kProducers};
     CHECK(eventually([&] { return buffer.ledger() == expected; }));
   }
 

@@ -82,12 +82,14 @@ int run_child(Body body) {
 
 /// Every call on the copy in a child. Returns 0, or the number of the call that answered wrongly.
 int call_everything(Buffer<Item>& buffer) {
+  const std::uint64_t refused = buffer.ledger().refused();
   if (buffer.insert(Item{}) != InsertStatus::kClosed) return 1;
   if (buffer.insert(Item{}, databuffer::kForever) != InsertStatus::kClosed) return 2;
   if (buffer.try_insert(Item{}) != InsertStatus::kClosed) return 3;
   if (buffer.insert_keyed(7, Item{}) != InsertStatus::kClosed) return 4;
   const auto batch = buffer.insert_batch(std::vector<Item>(5));
   if (batch.status != InsertStatus::kClosed || batch.accepted != 0) return 5;
+  if (buffer.ledger().refused() != refused) return 12;  // It counts nothing.
   buffer.flush();
   for (const auto& report : buffer.sync_flush(databuffer::kForever)) {
     if (report.status != CallStatus::kClosed) return 6;

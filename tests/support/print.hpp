@@ -36,7 +36,9 @@ inline std::ostream& operator<<(std::ostream& out, const Ledger& ledger) {
              << ledger.failed << ", dropped " << ledger.dropped_newest << "+"
              << ledger.dropped_oldest << "+" << ledger.dropped_closed << "+"
              << ledger.dropped_no_memory << ", taken " << ledger.taken << ", pending "
-             << ledger.pending << ", in flight " << ledger.in_flight;
+             << ledger.pending << ", in flight " << ledger.in_flight << ", refused "
+             << ledger.refused_full << "+" << ledger.refused_timed_out << "+"
+             << ledger.refused_closed << "+" << ledger.refused_no_memory;
 }
 
 }  // namespace databuffer

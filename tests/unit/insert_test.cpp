@@ -180,14 +180,20 @@ TEST_SUITE("insert") {
     CHECK(*item == 42);
   }
 
-  TEST_CASE("what is refused is in no count of the ledger") {
+  TEST_CASE("what is refused is counted by the reason, and nowhere else in the ledger") {
     FullBuffer<int> buffer(0);
     CHECK(buffer->try_insert(1) == InsertStatus::kFull);
     CHECK(buffer->insert(1, 0s) == InsertStatus::kTimedOut);
-    CHECK(buffer->ledger() == Ledger{.accepted = 1, .pending = 1});
+    Ledger expected{
+        .accepted = 1, .pending = 1, .in_flight = 0, .refused_full = 1, .refused_timed_out = 1};
+    CHECK(buffer->ledger() == expected);
     buffer->close();
     CHECK(buffer->insert(1) == InsertStatus::kClosed);
-    CHECK(buffer->ledger() == Ledger{.accepted = 1, .flushed = 1});
+    expected.flushed = std::exchange(expected.pending, 0);
+    expected.refused_closed = 1;
+    CHECK(buffer->ledger() == expected);
+    CHECK(expected.refused() == 3);
+    CHECK(expected.balances());
   }
 
   // (T13) None of these waits, and none overflows.

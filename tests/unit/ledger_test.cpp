@@ -17,6 +17,7 @@
 
 #include "support/manual_buffer.hpp"
 #include "support/print.hpp"
+#include "support/ranges.hpp"
 
 using namespace databuffer;
 using namespace std::chrono_literals;
@@ -72,6 +73,7 @@ class Twin {
     check();
     CHECK(pending_.empty());
     CHECK(buffer_->insert(-1) == InsertStatus::kClosed);
+    count_refused(InsertStatus::kClosed, 1);
     check();
   }
 
@@ -151,7 +153,11 @@ class Twin {
                      : overflow_ == Overflow::kBlock                ? InsertStatus::kTimedOut
                      : overflow_ == Overflow::kReject               ? InsertStatus::kFull
                                                                     : InsertStatus::kDropped));
-    if (status == InsertStatus::kAccepted || status == InsertStatus::kDropped) ++next_;
+    if (status == InsertStatus::kAccepted || status == InsertStatus::kDropped) {
+      ++next_;
+    } else {
+      count_refused(status, 1);
+    }
   }
 
   void insert_batch(std::size_t count) {
@@ -168,6 +174,13 @@ class Twin {
                             : overflow_ == Overflow::kReject ? InsertStatus::kFull
                                                              : InsertStatus::kDropped));
     next_ += static_cast<int>(result.accepted);
+    count_refused(result.status, count - result.accepted);
+  }
+
+  void count_refused(InsertStatus status, std::size_t items) {
+    if (status == InsertStatus::kFull) refused_.refused_full += items;
+    if (status == InsertStatus::kTimedOut) refused_.refused_timed_out += items;
+    if (status == InsertStatus::kClosed) refused_.refused_closed += items;
   }
 
   void take() {
@@ -180,7 +193,7 @@ class Twin {
 
   void check() {
     const Ledger ledger = buffer_->ledger();
-    Ledger expected;
+    Ledger expected = refused_;
     expected.flushed = flushed_.size();
     expected.failed = failed_.size();
     expected.dropped_newest = dropped_newest_.size();
@@ -206,7 +219,8 @@ class Twin {
   std::size_t in_flight_ = 0;
   bool is_failing_ = false;
   bool is_giving_up_ = false;
-  int next_ = 0;  // numbers accepted so far
+  int next_ = 0;    // numbers accepted so far
+  Ledger refused_;  // only these counts
   ManualBuffer<int> buffer_;
 };
 
@@ -246,6 +260,57 @@ TEST_SUITE("ledger") {
     CHECK(sum.pending == 103);
   }
 
+  TEST_CASE("of a batch the items that were not taken are refused, of what has no length one") {
+    ManualBuffer<int> buffer({.max_size = 4, .capacity = 4, .overflow = Overflow::kReject});
+    CHECK(buffer->insert_batch(support::numbers(0, 10)).accepted == 4);
+    CHECK(buffer->ledger().refused_full == 6);
+    const auto value = [](int index) { return index; };
+    CHECK(buffer->insert_batch(support::made_forward(3, value)).accepted == 0);
+    CHECK(buffer->ledger().refused_full == 9);
+    CHECK(buffer->insert_batch(support::made_one_by_one(3, value)).accepted == 0);
+    CHECK(buffer->ledger().refused_full == 10);
+    CHECK(buffer->insert_batch(std::vector<int>{}).status == InsertStatus::kAccepted);
+    CHECK(buffer->ledger().refused() == 10);
+    CHECK(buffer->ledger().accepted == 4);
+  }
+
+  TEST_CASE("what was given up for it, or has thrown, was not refused") {
+    ManualBuffer<int> newest({.max_size = 4, .capacity = 4, .overflow = Overflow::kDropNewest});
+    CHECK(newest->insert_batch(support::numbers(0, 10)).status == InsertStatus::kDropped);
+    CHECK(newest->ledger().refused() == 0);
+    ManualBuffer<int> oldest({.max_size = 4, .capacity = 4, .overflow = Overflow::kDropOldest});
+    CHECK(oldest->insert_batch(support::numbers(0, 10)).status == InsertStatus::kAccepted);
+    CHECK(oldest->ledger().refused() == 0);
+    const auto throws = [](int) -> int { throw std::runtime_error("unreadable"); };
+    ManualBuffer<int> buffer;
+    CHECK_THROWS_AS(buffer->insert_batch(support::made_forward(3, throws)), std::runtime_error);
+    CHECK(buffer->ledger().refused() == 0);
+  }
+
+  TEST_CASE("a refusal counts where the call was bound to, else in the first partition") {
+    ManualBuffer<int> buffer(
+        {.partitions = 3, .max_size = 4, .capacity = 4, .overflow = Overflow::kReject});
+    const auto refused = [&](std::size_t index) { return buffer->info()[index].ledger.refused(); };
+    std::size_t keyed = 0;  // fill the partition of one key
+    while (buffer->insert_keyed(7, 0) == InsertStatus::kAccepted) ++keyed;
+    CHECK(keyed == 4);
+    std::size_t of_key = 0;
+    while (refused(of_key) == 0) ++of_key;
+    CHECK(buffer->insert_keyed(7, 0) == InsertStatus::kFull);
+    CHECK(refused(of_key) == 2);
+    // A batch stays where its first items went.
+    const std::size_t next = buffer->insert_batch(support::numbers(0, 6)).accepted;
+    CHECK(next == 4);
+    CHECK(buffer->ledger().refused() == 4);
+    CHECK(refused(of_key) == 2);
+    // With every partition full a single insert is bound to none.
+    CHECK(buffer->insert_batch(support::numbers(0, 4)).accepted == 4);
+    const std::uint64_t before = refused(0);
+    CHECK(buffer->try_insert(0) == InsertStatus::kFull);
+    CHECK(refused(0) == before + 1);
+    CHECK(buffer->ledger().refused() == 5);
+  }
+
   TEST_CASE("a new buffer's ledger is all zero, and balances") {
     const ManualBuffer<int> buffer;
     CHECK(buffer->ledger() == Ledger{});
@@ -262,8 +327,13 @@ TEST_SUITE("ledger") {
                   .dropped_no_memory = 6,
                   .taken = 7,
                   .pending = 8,
-                  .in_flight = 0};
+                  .in_flight = 0,
+                  .refused_full = 9,
+                  .refused_timed_out = 10,
+                  .refused_closed = 11,
+                  .refused_no_memory = 12};
     CHECK(ledger.dropped() == 18);
+    CHECK(ledger.refused() == 42);
     CHECK(ledger.balances());
     ++ledger.in_flight;
     CHECK_FALSE(ledger.balances());

@@ -62,6 +62,7 @@ TEST_SUITE("without memory") {
       }
       CHECK(buffer.ledger().balances());
       CHECK(buffer.size() == (status == InsertStatus::kAccepted ? 1 : 0));
+      CHECK(buffer.ledger().refused_no_memory == (status == InsertStatus::kAccepted ? 0 : 1));
       CHECK(buffer.insert(std::make_unique<int>(8)) == InsertStatus::kAccepted);
       CHECK(buffer.close().status == CallStatus::kDone);
       if (!outcome.was_refused) break;
@@ -113,6 +114,7 @@ TEST_SUITE("without memory") {
         const Ledger ledger = buffer.ledger();
         CHECK(ledger.balances());
         CHECK(ledger.accepted == accepted);
+        CHECK(ledger.refused_no_memory == kItems - accepted);
         CHECK(buffer.dump() == numbers(0, buffer.size()));
         // What is not taken by items is free.
         const std::size_t room = kItems - buffer.size();

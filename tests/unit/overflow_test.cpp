@@ -73,7 +73,7 @@ TEST_SUITE("overflow") {
     CHECK(buffer->insert_batch(numbers(3, 2), kForever) ==
           InsertBatchResult{InsertStatus::kFull, 0});
     CHECK(drops.items.empty());
-    CHECK(buffer->ledger() == Ledger{.accepted = 3, .pending = 3});
+    CHECK(buffer->ledger() == Ledger{.accepted = 3, .pending = 3, .refused_full = 6});
   }
 
   TEST_CASE("kDropNewest: the item is taken and given to on_drop, the pending ones stay") {
@@ -253,7 +253,7 @@ TEST_SUITE("overflow") {
       CHECK(buffer->insert(1) == InsertStatus::kClosed);
       CHECK(buffer->insert_batch(numbers(0, 5)) == InsertBatchResult{InsertStatus::kClosed, 0});
       CHECK(drops.items.empty());
-      CHECK(buffer->ledger() == Ledger{});
+      CHECK(buffer->ledger() == Ledger{.refused_closed = 6});
     }
   }
 }

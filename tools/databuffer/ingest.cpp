@@ -167,6 +167,10 @@ Summary Ingest::summarise() const {
     const Ledger ledger = buffer_->ledger();
     summary.accepted = ledger.accepted;
     summary.flushed = ledger.flushed;
+    summary.refused_full = ledger.refused_full;
+    summary.refused_timed_out = ledger.refused_timed_out;
+    summary.refused_closed = ledger.refused_closed;
+    summary.refused_no_memory = ledger.refused_no_memory;
     // Only of a stuck run: what a handler still has, and what was still waiting behind it.
     summary.uncertain = ledger.in_flight;
     summary.failed = ledger.failed + ledger.in_flight;

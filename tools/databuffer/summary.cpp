@@ -24,6 +24,20 @@ std::string lines_text(std::uint64_t count) {
   return std::to_string(count) + (count == 1 ? " line" : " lines");
 }
 
+// Why lines were refused: " (full 3, closed 1)"; "" for no reason known.
+std::string reasons_text(const Summary& summary) {
+  std::string text;
+  const auto add = [&text](const char* reason, std::uint64_t count) {
+    if (count == 0) return;
+    text += (text.empty() ? " (" : ", ") + std::string(reason) + " " + std::to_string(count);
+  };
+  add("full", summary.refused_full);
+  add("timed out", summary.refused_timed_out);
+  add("closed", summary.refused_closed);
+  add("no memory", summary.refused_no_memory);
+  return text.empty() ? text : text + ")";
+}
+
 std::string stored_text(const SourceSummary& source) {
   std::string text = source.name + ": ";
   text += source.stored_up_to == 0 ? "nothing is stored"
@@ -60,6 +74,10 @@ std::string to_json(const Summary& summary) {
   json["seconds"] = summary.seconds;
   json["rows_per_s"] = summary.rows_per_second();
   json["not_accepted"] = summary.not_accepted;
+  json["refused_full"] = summary.refused_full;
+  json["refused_timed_out"] = summary.refused_timed_out;
+  json["refused_closed"] = summary.refused_closed;
+  json["refused_no_memory"] = summary.refused_no_memory;
   json["uncertain"] = summary.uncertain;
   json["signal"] = summary.signal == 0 ? nlohmann::ordered_json(nullptr)
                                        : nlohmann::ordered_json(signal_name(summary.signal));
@@ -81,7 +99,7 @@ std::string to_json(const Summary& summary) {
 std::string to_text(const Summary& summary) {
   std::string text = "lines      " + std::to_string(summary.lines) + "\n";
   if (summary.not_accepted != 0) {
-    text += "refused    " + std::to_string(summary.not_accepted) + "\n";
+    text += "refused    " + std::to_string(summary.not_accepted) + reasons_text(summary) + "\n";
   }
   text += "accepted   " + std::to_string(summary.accepted) + "\n";
   text += "flushed    " + std::to_string(summary.flushed) + "\n";

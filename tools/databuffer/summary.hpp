@@ -20,15 +20,19 @@ struct SourceSummary {
 struct Summary {
   std::uint64_t lines = 0;         ///< Read, and offered to the buffer.
   std::uint64_t accepted = 0;      ///< Taken by the buffer.
-  std::uint64_t not_accepted = 0;  ///< Refused by it: full (if so asked), or stopped at once.
-  std::uint64_t flushed = 0;       ///< Stored.
-  std::uint64_t failed = 0;        ///< In batches that could not be stored.
-  std::uint64_t dropped = 0;       ///< Given up by the overflow policy, or at the end.
-  std::uint64_t uncertain = 0;     ///< Among `failed`: in a batch whose end was not awaited.
-  std::uint64_t batches = 0;       ///< Handed to the sink.
-  double seconds = 0.0;            ///< From the first read to the last write.
-  int signal = 0;                  ///< That ended the run, or 0.
-  bool is_aborted = false;         ///< By a second signal.
+  std::uint64_t not_accepted = 0;  ///< Refused by it, for one of the reasons below.
+  std::uint64_t refused_full = 0;
+  std::uint64_t refused_timed_out = 0;
+  std::uint64_t refused_closed = 0;  ///< Stopped at once.
+  std::uint64_t refused_no_memory = 0;
+  std::uint64_t flushed = 0;    ///< Stored.
+  std::uint64_t failed = 0;     ///< In batches that could not be stored.
+  std::uint64_t dropped = 0;    ///< Given up by the overflow policy, or at the end.
+  std::uint64_t uncertain = 0;  ///< Among `failed`: in a batch whose end was not awaited.
+  std::uint64_t batches = 0;    ///< Handed to the sink.
+  double seconds = 0.0;         ///< From the first read to the last write.
+  int signal = 0;               ///< That ended the run, or 0.
+  bool is_aborted = false;      ///< By a second signal.
   std::vector<std::string> errors;
   std::vector<SourceSummary> sources;
 
