@@ -78,6 +78,7 @@ TimePoint Consumer::do_work(TimePoint now) {
   next_.store(next.time_since_epoch(), std::memory_order_relaxed);
   has_batch_.store(flusher_.has_batch(), std::memory_order_relaxed);
   next_limit_.store(schedule_.is_started() ? schedule_.limit() : 1, std::memory_order_relaxed);
+  publish_ages(now);
   return next;
 }
 
@@ -230,6 +231,7 @@ bool Consumer::gather(FlushReason reason, TimePoint now) {
                               buffer_.options().threading == Threading::kOwn;
     if (!is_soon_full) arm(1);
   }
+  publish_ages(now);  // The handler call may take long.
   return true;
 }
 

@@ -39,6 +39,9 @@ class Consumer {
   /// thread.
   [[nodiscard]] TimePoint next_deadline(TimePoint now) const noexcept;
 
+  /// Fills in pending_age and in_flight_age. Any thread.
+  void describe_ages(TimePoint now, PartitionInfo& info) const noexcept;
+
   void set_handler(std::unique_ptr<Handler> handler) noexcept { handler_ = std::move(handler); }
   /// Its thread ends: gives back the handler and the memory of its batches.
   void end() noexcept;
@@ -71,6 +74,7 @@ class Consumer {
   void notice_first_item(TimePoint now) noexcept;
   [[nodiscard]] TimePoint left_behind_since(std::uint64_t passes_before, TimePoint now) noexcept;
   void note_pass(std::uint64_t passes, TimePoint began) noexcept;
+  void publish_ages(TimePoint now) noexcept;
   [[nodiscard]] bool is_armed_for(std::size_t threshold) const noexcept;
   void arm(std::size_t threshold) noexcept;
   void disarm() noexcept;
@@ -115,6 +119,11 @@ class Consumer {
   std::atomic<Duration> next_{TimePoint::max().time_since_epoch()};
   std::atomic<std::size_t> next_limit_{0};  // pending items that want a look before `next_`
   std::atomic<bool> has_batch_{false};      // one waits to be tried again
+
+  // Read by info(): when the oldest pending item came, at the earliest (kNoTime: the doorbell
+  // knows), and the first of the batch under way (kNoTime: there is none).
+  std::atomic<Duration> pending_since_{Doorbell::kNoTime};
+  std::atomic<Duration> batch_since_{Doorbell::kNoTime};
 };
 
 }  // namespace databuffer::detail

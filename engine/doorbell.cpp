@@ -81,6 +81,10 @@ Duration Doorbell::take_rung_at() noexcept {
   return rung_at_.exchange(kNoTime, std::memory_order_relaxed);
 }
 
+Duration Doorbell::rung_at() const noexcept {
+  return rung_at_.load(std::memory_order_relaxed);  // relaxed: as above
+}
+
 void Doorbell::sleep_until(TimePoint deadline) noexcept {
   std::uint32_t state = kAwake;
   // acq_rel: acquire pairs with ring() where the token is already there.

@@ -83,6 +83,7 @@ class Doorbell {
   void sleep_until(TimePoint deadline) noexcept;
 
   // Statistics, any thread.
+  [[nodiscard]] Duration rung_at() const noexcept;  // as take_rung_at(), which it leaves alone
   [[nodiscard]] std::uint64_t rings() const noexcept;
   [[nodiscard]] std::uint64_t wake_ups() const noexcept;
 

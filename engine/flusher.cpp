@@ -30,15 +30,6 @@ std::string describe_current_exception() noexcept {
   }
 }
 
-// The indices that a result names: in range, in order, each once.
-std::vector<std::size_t> named_items(const FlushResult& result, std::size_t count) {
-  std::vector<std::size_t> indices = result.items();
-  std::erase_if(indices, [count](std::size_t index) { return index >= count; });
-  std::sort(indices.begin(), indices.end());
-  indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
-  return indices;
-}
-
 }  // namespace
 
 Flusher::Flusher(BufferCore& buffer, Partition& partition, HandlerCall& call,
@@ -62,7 +53,7 @@ void Flusher::begin(const Batch& batch, TimePoint now) {
   items_ = cargo_->size();
   failed_items_ = 0;
   failure_ = FlushResult::ok();
-  answer_.clear();
+  answer_ = FlushResult::ok();
   ranges_.push_back({0, items_});
 }
 
@@ -88,7 +79,7 @@ void Flusher::step(Handler& handler, TimePoint now) {
   if (result->is_ok()) {
     count_flushed(range.count);
   } else if (is_taken) {
-    give_up(range, *result, true);
+    count_failed(range.count, *result);
   } else {
     handle_failure(range, *result);
   }
@@ -97,13 +88,15 @@ void Flusher::step(Handler& handler, TimePoint now) {
   partition_.counts.in_flight.fetch_sub(std::exchange(ended_items_, 0), std::memory_order_release);
 }
 
-// What failed is tried again, halved, or given up; what the result says is done, is done.
-void Flusher::handle_failure(Range range, const FlushResult& result) noexcept {
-  settle_part(result, range);
+// What failed is tried again, halved, or given up; what the result says of single items is done
+// first.
+void Flusher::handle_failure(Range range, FlushResult& result) noexcept {
+  const ItemResults named = settle_items(result, range);
+  if (range.count == 0) return;
   const TimePoint now = buffer_.now();
   const bool may_go_on = !call_.is_retired() && !buffer_.has_given_up();
   if (may_go_on && !is_halving_ && schedule_retry(result, now)) {
-    keep_answer(result.message());
+    answer_ = std::move(result);
     ranges_.push_back(range);
   } else if (may_go_on && buffer_.options().retry.isolate && range.count > 1) {
     is_halving_ = true;
@@ -112,7 +105,8 @@ void Flusher::handle_failure(Range range, const FlushResult& result) noexcept {
     ranges_.push_back({range.first + half, range.count - half});
     ranges_.push_back({range.first, half});
   } else {
-    give_up(range, result, false);
+    const bool is_final = result.status() == FlushStatus::kFailed;
+    give_up(range, result, is_final ? LastAnswer::kRejected : LastAnswer::kExhausted, named);
   }
 }
 
@@ -130,7 +124,13 @@ void Flusher::give_up_rest() noexcept {
     ranges_.pop_back();
     DropInfo info;
     info.batch_id = batch_id_;
-    info.error = answer_;
+    info.error = answer_.message();
+    info.attempts = attempt_;
+    if (attempt_ > 0) info.last_answer = LastAnswer::kGivenUp;
+    // What is left after it are the items that it named to be tried again; they are its last.
+    if (!is_halving_ && !answer_.items().empty()) {
+      info.items = ItemResults(answer_.items()).last(range.count);
+    }
     buffer_.give_up(partition_, cargo_->at(range.first), range.count, info);
   }
   cargo_->clear();
@@ -174,6 +174,7 @@ std::optional<FlushResult> Flusher::call(Handler& handler, const Range& range, T
   std::optional<std::stop_token> token = call_.begin(buffer_.now(), batch_id_, context.size);
   if (!token) {  // The deadline of close() came this moment.
     event.event = Event::kFlushException;
+    --attempt_;
     event.error = "close() gave up";
     tell(event);
     return std::nullopt;
@@ -250,18 +251,48 @@ bool Flusher::schedule_retry(const FlushResult& result, TimePoint now) noexcept 
   return true;
 }
 
-// The result names the items that failed: the others are done, and the range shrinks to these.
-void Flusher::settle_part(const FlushResult& result, Range& range) noexcept {
-  if (result.items().empty()) return;
-  try {
-    const std::vector<std::size_t> failed = named_items(result, range.count);
-    if (failed.empty() || failed.size() == range.count) return;
-    cargo_->keep(range.first, range.count, failed);
-    count_flushed(range.count - failed.size());
-    range.count = failed.size();
-  } catch (const std::bad_alloc&) {
-    buffer_.count_hook_failure();  // No memory to tell them apart: all of them failed.
+// What the result names: those not named are done, those that failed are given up, and the range
+// shrinks to those to be tried again, of which the result's words are returned. Takes no memory.
+Flusher::ItemResults Flusher::settle_items(FlushResult& result, Range& range) noexcept {
+  put_in_order(result, range.count);
+  std::vector<ItemResult>& named = result.items_;
+  if (named.empty()) return {};
+  for (std::size_t place = 0; place < named.size(); ++place) {
+    cargo_->replace(range.first + place, range.first + named[place].index);
   }
+  count_flushed(range.count - named.size());
+  range.count = 0;
+  for (std::size_t begin = 0, end = 0; begin < named.size(); begin = end) {
+    while (end < named.size() && named[end].status == named[begin].status) ++end;
+    if (named[begin].status == FlushStatus::kFailed) {
+      give_up({range.first + begin, end - begin}, result, LastAnswer::kRejected,
+              ItemResults(named).subspan(begin, end - begin));
+    } else {
+      for (std::size_t place = begin; place < end; ++place) {
+        cargo_->replace(range.first + range.count++, range.first + place);
+      }
+    }
+  }
+  std::stable_partition(named.begin(), named.end(),
+                        [](const ItemResult& item) { return item.status == FlushStatus::kFailed; });
+  return ItemResults(named).last(range.count);
+}
+
+// Leaves the items that are named and not done: in range, in order, each once, by the first word
+// about it.
+void Flusher::put_in_order(FlushResult& result, std::size_t count) noexcept {
+  std::vector<ItemResult>& named = result.items_;
+  std::erase_if(named, [count](const ItemResult& item) {
+    return item.index >= count || item.status == FlushStatus::kOk;
+  });
+  std::stable_sort(named.begin(), named.end(), [](const ItemResult& left, const ItemResult& right) {
+    return left.index < right.index;
+  });
+  named.erase(std::unique(named.begin(), named.end(),
+                          [](const ItemResult& left, const ItemResult& right) {
+                            return left.index == right.index;
+                          }),
+              named.end());
 }
 
 // relaxed, here and below: see ItemCounts. An end goes up before in_flight goes down (in step()),
@@ -271,7 +302,20 @@ void Flusher::count_flushed(std::size_t items) noexcept {
   ended_items_ += items;
 }
 
-void Flusher::give_up(const Range& range, const FlushResult& result, bool is_taken) noexcept {
+void Flusher::give_up(const Range& range, const FlushResult& result, LastAnswer answer,
+                      ItemResults items) noexcept {
+  DropInfo info;
+  info.reason = DropReason::kFailed;
+  info.batch_id = batch_id_;
+  info.error = result.message();
+  info.last_answer = answer;
+  info.attempts = attempt_;
+  info.items = items;
+  buffer_.drop(partition_, cargo_->at(range.first), range.count, info);
+  count_failed(range.count, result);
+}
+
+void Flusher::count_failed(std::size_t items, const FlushResult& result) noexcept {
   if (failure_.is_ok()) {
     try {
       failure_ = result;
@@ -279,16 +323,9 @@ void Flusher::give_up(const Range& range, const FlushResult& result, bool is_tak
       failure_ = FlushResult::failed({});
     }
   }
-  if (!is_taken) {
-    DropInfo info;
-    info.reason = DropReason::kFailed;
-    info.batch_id = batch_id_;
-    info.error = result.message();
-    buffer_.drop(partition_, cargo_->at(range.first), range.count, info);
-  }
-  failed_items_ += range.count;
-  partition_.counts.failed.fetch_add(range.count, std::memory_order_relaxed);  // as count_flushed()
-  ended_items_ += range.count;
+  failed_items_ += items;
+  partition_.counts.failed.fetch_add(items, std::memory_order_relaxed);  // as count_flushed()
+  ended_items_ += items;
   keep_error(result.message());
 }
 
@@ -316,14 +353,6 @@ void Flusher::keep_error(const std::string& message) noexcept {
     last_error_ = message;
   } catch (const std::bad_alloc&) {
     buffer_.count_hook_failure();  // info() shows the error before this one.
-  }
-}
-
-void Flusher::keep_answer(const std::string& message) noexcept {
-  try {
-    answer_ = message;
-  } catch (const std::bad_alloc&) {
-    answer_.clear();  // on_drop is told no reason, should close() give the batch up.
   }
 }
 

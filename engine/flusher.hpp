@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +27,8 @@ struct Partition;
 /// thread.
 ///
 ///   whole batch ──ok──────────────────────────────► flushed
-///       │ retry, attempts and time left ──► pause ──► the items that failed, again
+///       │ items named ──► done: flushed; failed: to on_drop; the others go on as the batch
+///       │ retry, attempts and time left ──► pause ──► what is left, again
 ///       │ else failed, isolate ──► halves, first half first ──► … ──► single items
 ///       └ else ─────────────────────────────────────► failed, to on_drop
 ///
@@ -56,6 +58,8 @@ class Flusher {
   /// that is left at most, so that attempts still come before the deadline. An injected clock may
   /// stand still, so then no pause is waited for.
   [[nodiscard]] TimePoint due_while_closing(TimePoint deadline) const noexcept;
+  /// When its first item came.
+  [[nodiscard]] TimePoint first() const noexcept { return batch_.first; }
 
   /// Makes one handler call. If the handler ends its thread (pthread_exit) the stack unwinds
   /// through here; the next step() then goes on with the call as one that has failed.
@@ -88,16 +92,19 @@ class Flusher {
   [[nodiscard]] TelemetryEvent event_of(const Range& range, TimePoint now) const noexcept;
   [[nodiscard]] FlushResult failure_of_call(std::string what) const noexcept;
   void tell(TelemetryEvent& event) noexcept;
-  void handle_failure(Range range, const FlushResult& result) noexcept;
+  void handle_failure(Range range, FlushResult& result) noexcept;
   void discard() noexcept;
   bool schedule_retry(const FlushResult& result, TimePoint now) noexcept;
-  void settle_part(const FlushResult& result, Range& range) noexcept;
+  using ItemResults = std::span<const ItemResult>;
+  ItemResults settle_items(FlushResult& result, Range& range) noexcept;
+  static void put_in_order(FlushResult& result, std::size_t count) noexcept;
   void count_flushed(std::size_t items) noexcept;
-  void give_up(const Range& range, const FlushResult& result, bool is_taken) noexcept;
+  void give_up(const Range& range, const FlushResult& result, LastAnswer answer,
+               ItemResults items) noexcept;
+  void count_failed(std::size_t items, const FlushResult& result) noexcept;
   void end_batch(FlushResult result) noexcept;
   void tell_requests(FlushResult result) noexcept;
   void keep_error(const std::string& message) noexcept;
-  void keep_answer(const std::string& message) noexcept;
 
   BufferCore& buffer_;
   Partition& partition_;
@@ -118,7 +125,7 @@ class Flusher {
   std::size_t ended_items_ = 0;   // with this call
   std::size_t failed_items_ = 0;  // so far
   FlushResult failure_;           // the first final one
-  std::string answer_;            // the last message that asked for a retry
+  FlushResult answer_;            // the last that asked for a retry
 
   Duration last_call_{};
   bool is_disowned_ = false;

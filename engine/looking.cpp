@@ -1,4 +1,5 @@
 // Calls that look at a buffer, or take something out of it, from outside.
+#include <algorithm>
 #include <string>
 
 #include "engine/buffer_core.hpp"
@@ -91,9 +92,34 @@ std::vector<PartitionInfo> BufferCore::info() const {
     if (is_forked()) continue;  // The rest is behind locks that a lost thread may hold.
     const std::shared_ptr<Consumer> own = consumer(partition->index);
     own->call().describe(now(), info);
+    own->describe_ages(now(), info);
     info.last_error = own->flusher().last_error();
   }
   return infos;
+}
+
+// Whoever is armed is rung by the first item, and told when. Else one may have come since this
+// look.
+void Consumer::publish_ages(TimePoint now) noexcept {
+  const TimePoint since = schedule_.is_started() ? schedule_.first() : now;
+  const bool is_told = !schedule_.is_started() && armed_for_ != 0;
+  // relaxed, both: what info() shows may be a look old.
+  pending_since_.store(is_told ? Doorbell::kNoTime : since.time_since_epoch(),
+                       std::memory_order_relaxed);
+  batch_since_.store(flusher_.has_batch() ? flusher_.first().time_since_epoch() : Doorbell::kNoTime,
+                     std::memory_order_relaxed);
+}
+
+void Consumer::describe_ages(TimePoint now, PartitionInfo& info) const noexcept {
+  const auto age_of = [now](Duration since) {
+    return since == Doorbell::kNoTime ? Duration::zero()
+                                      : std::max(Duration::zero(), now - TimePoint(since));
+  };
+  // relaxed, both: see publish_ages().
+  Duration since = pending_since_.load(std::memory_order_relaxed);
+  if (since == Doorbell::kNoTime) since = partition_.doorbell.rung_at();
+  if (info.size > 0) info.pending_age = age_of(since);
+  info.in_flight_age = age_of(batch_since_.load(std::memory_order_relaxed));
 }
 
 Ledger BufferCore::ledger() const noexcept {

@@ -41,6 +41,12 @@ std::string_view to_string(DropReason reason) noexcept {
   return name_of(reason, kNames);
 }
 
+std::string_view to_string(LastAnswer answer) noexcept {
+  static constexpr std::array<std::string_view, 4> kNames{"none", "rejected", "exhausted",
+                                                          "given_up"};
+  return name_of(answer, kNames);
+}
+
 std::string_view to_string(CallStatus status) noexcept {
   static constexpr std::array<std::string_view, 4> kNames{"done", "timed_out", "reentrant",
                                                           "closed"};

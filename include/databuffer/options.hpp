@@ -104,7 +104,8 @@ struct Options {
   /// Keeps buffers that fill at the same rate from flushing at the same time.
   std::size_t max_size_jitter = 0;
 
-  /// The longest an item waits for its batch to fill. 0 (flush at once) … kForever.
+  /// The longest an item waits for its batch to fill, but for flush_jitter: with both defaults 12 s
+  /// at most, and as long as the handler call takes that is under way then. 0 (at once) … kForever.
   Duration flush_interval = std::chrono::seconds{10};
 
   /// Uniform 0 … n added to flush_interval, drawn anew for every batch. 0 … kForever.

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,13 +24,31 @@ enum class DropReason : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(DropReason reason) noexcept;
 
-/// What on_drop is told about the items it receives.
+/// What the handler answered last about items that failed.
+enum class LastAnswer : std::uint8_t {
+  kNone,       ///< They were in no handler's hands.
+  kRejected,   ///< They failed: its result said so, or it threw and `Retry::on_exception` is off.
+  kExhausted,  ///< They were to be tried again, and no attempt or no time was left.
+  kGivenUp,    ///< The same, and close() reached its deadline first: the reason is kClosed.
+};
+
+[[nodiscard]] std::string_view to_string(LastAnswer answer) noexcept;
+
+/// What on_drop is told about the items it receives. Borrowed until on_drop returns.
 struct DropInfo {
   std::string_view buffer;
   std::size_t partition_index = 0;
   DropReason reason = DropReason::kNewest;
   std::uint64_t batch_id = 0;  ///< The failed batch; 0 where the items were in none.
   std::string_view error;      ///< The handler's message or exception text; else empty.
+  LastAnswer last_answer = LastAnswer::kNone;
+  std::uint32_t attempts = 0;         ///< Handler calls with the failed batch.
+  std::span<const ItemResult> items;  ///< What the handler said of each of them; empty: of none.
+
+  /// Why the item at `index` of those that on_drop receives failed.
+  [[nodiscard]] std::string_view reason_of(std::size_t index) const noexcept {
+    return index < items.size() && !items[index].message.empty() ? items[index].message : error;
+  }
 };
 
 /// Where every item went. Exact whenever no call is in progress:
@@ -108,12 +127,19 @@ struct CloseReport {
 };
 
 /// One partition, seen from outside. A snapshot; fields may be a batch apart.
+///
+/// Ages are on the buffer's clock, 0 where there is no such item, and as the consumer knows them,
+/// so that inserts need not tell the time. They may be too long: by the time since its last look,
+/// where items pour in (the handler call under way; a nap); by what a batch took to gather; and
+/// until the next batch where the oldest item was taken or dropped. Under kReplace they begin anew.
 struct PartitionInfo {
   std::size_t partition_index = 0;
-  std::string name;                  ///< Also the name of its thread (its first 15 bytes).
-  std::size_t size = 0;              ///< Items waiting.
-  std::size_t capacity = 0;          ///< `Options::capacity`.
-  std::size_t in_flight = 0;         ///< Items in the handler's hands.
+  std::string name;           ///< Also the name of its thread (its first 15 bytes).
+  std::size_t size = 0;       ///< Items waiting.
+  std::size_t capacity = 0;   ///< `Options::capacity`.
+  std::size_t in_flight = 0;  ///< Items in the handler's hands.
+  Duration pending_age{};     ///< How long the oldest of those that wait has waited; see below.
+  Duration in_flight_age{};   ///< How long ago the first item of the batch in flight came.
   std::size_t producer_slots = 0;    ///< Bounded by the producer threads alive at once.
   std::size_t queue_bytes = 0;       ///< Memory of the queue, reserve included: see README, Limits.
   bool is_flushing = false;          ///< A handler call is running.

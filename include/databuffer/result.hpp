@@ -13,6 +13,10 @@
 
 namespace databuffer {
 
+namespace detail {
+class Flusher;
+}
+
 enum class [[nodiscard("a refused item is still the caller's")]] InsertStatus : std::uint8_t;
 
 /// What became of an insert. Only kAccepted and kDropped take the item; in every other case it was
@@ -57,8 +61,23 @@ enum class FlushStatus : std::uint8_t {
 
 [[nodiscard]] std::string_view to_string(FlushStatus status) noexcept;
 
+/// What a handler says of one item of its batch.
+struct ItemResult {
+  std::size_t index = 0;  ///< In the batch that the handler was called with.
+  FlushStatus status = FlushStatus::kFailed;
+  std::string message;  ///< Empty: the whole result's.
+};
+
 /// What a flush handler answers: done, failed or to be retried, with a message and, for sync_flush,
-/// a value. A failed or retry result may name the items it is about: the others are done.
+/// a value. It may name items, each failed or to be retried, with a reason; then the others are
+/// done:
+///
+///     FlushResult result = FlushResult::ok();
+///     result.fail_item(3, "breaks a constraint");  // to on_drop at once
+///     result.retry_item(7, "locked", 50ms);        // tried again, as Options::retry allows
+///
+/// Indices out of range are ignored; of an item that is named twice the first word counts. Where no
+/// named item is left, the result is about all.
 class FlushResult {
  public:
   /// Done, with nothing to say.
@@ -82,34 +101,65 @@ class FlushResult {
     return result;
   }
 
-  /// Names the items that failed, by their index in the batch: only these are retried or dropped,
-  /// in their order; the others count as flushed. Indices out of range and repeated ones are
-  /// ignored; none that is left means all. Returns *this.
-  FlushResult& only_items(std::vector<std::size_t> indices) & {
-    items_ = std::move(indices);
-    return *this;
+  /// Names an item that failed for good: it goes to on_drop at once, and is not isolated any more.
+  /// Returns *this, as all of these.
+  FlushResult& fail_item(std::size_t index, std::string message) & {
+    return name_item({index, FlushStatus::kFailed, std::move(message)});
   }
-  FlushResult&& only_items(std::vector<std::size_t> indices) && {
-    items_ = std::move(indices);
-    return std::move(*this);
+  FlushResult&& fail_item(std::size_t index, std::string message) && {
+    return std::move(fail_item(index, std::move(message)));
   }
 
+  /// Names an item to be tried again. All of them are, in one call, in their order, when the
+  /// longest `after` has passed.
+  FlushResult& retry_item(std::size_t index, std::string message,
+                          Duration after = Duration::zero()) & {
+    if (after > retry_after_) retry_after_ = after;
+    return name_item({index, FlushStatus::kRetry, std::move(message)});
+  }
+  FlushResult&& retry_item(std::size_t index, std::string message,
+                           Duration after = Duration::zero()) && {
+    return std::move(retry_item(index, std::move(message), after));
+  }
+
+  /// Names the items that a failed or retry result is about, all at once, in place of any before.
+  FlushResult& only_items(const std::vector<std::size_t>& indices) & {
+    items_.clear();
+    for (const std::size_t index : indices) items_.push_back({index, status_, {}});
+    return *this;
+  }
+  FlushResult&& only_items(const std::vector<std::size_t>& indices) && {
+    return std::move(only_items(indices));
+  }
+
+  /// kRetry if anything is to be tried again, else kFailed if anything failed.
   [[nodiscard]] FlushStatus status() const noexcept { return status_; }
   [[nodiscard]] bool is_ok() const noexcept { return status_ == FlushStatus::kOk; }
+  /// The whole's, or else that of the item named first.
   [[nodiscard]] const std::string& message() const noexcept { return message_; }
   [[nodiscard]] const std::any& value() const noexcept { return value_; }
   [[nodiscard]] Duration retry_after() const noexcept { return retry_after_; }
-  [[nodiscard]] const std::vector<std::size_t>& items() const noexcept { return items_; }
+  /// The items named; none: all. After the handler's return in no particular order.
+  [[nodiscard]] const std::vector<ItemResult>& items() const noexcept { return items_; }
 
  private:
+  friend class detail::Flusher;
+
   FlushResult(FlushStatus status, std::string message, std::any value)
       : status_(status), message_(std::move(message)), value_(std::move(value)) {}
+
+  FlushResult& name_item(ItemResult item) {
+    if (message_.empty()) message_ = item.message;
+    if (status_ != FlushStatus::kRetry) status_ = item.status;
+    items_.push_back(std::move(item));
+    return *this;
+  }
 
   FlushStatus status_ = FlushStatus::kOk;
   std::string message_;
   std::any value_;
   Duration retry_after_{};
-  std::vector<std::size_t> items_;  // empty: all
+  std::vector<ItemResult> items_;  // empty: all
 };
 
 }  // namespace databuffer

@@ -26,16 +26,15 @@ class Service {
  public:
   FlushResult accept(std::span<const int> orders) {
     if (++calls_ <= 2) return FlushResult::retry("the service is down");
-    std::vector<std::size_t> refused;
+    FlushResult result = FlushResult::ok();
     for (std::size_t index = 0; index < orders.size(); ++index) {
       if (orders[index] == 0) {
-        refused.push_back(index);
+        result.fail_item(index, "an order of nothing");
       } else {
         accepted_.push_back(orders[index]);
       }
     }
-    if (refused.empty()) return FlushResult::ok();
-    return FlushResult::failed("an order of nothing").only_items(refused);
+    return result;
   }
   [[nodiscard]] int calls() const noexcept { return calls_; }
   [[nodiscard]] const std::vector<int>& accepted() const noexcept { return accepted_; }
@@ -53,7 +52,9 @@ void a_service_that_is_down_and_an_item_that_is_bad() {
        .retry = {.attempts = 5, .initial_backoff = 1ms, .max_backoff = 10ms},
        .on_drop =
            [&](std::span<int> items, const databuffer::DropInfo& info) {
-             std::cout << items.size() << " dead letter: " << info.error << '\n';
+             for (std::size_t index = 0; index < items.size(); ++index) {
+               std::cout << "dead letter " << items[index] << ": " << info.reason_of(index) << '\n';
+             }
              dead_letters.insert(dead_letters.end(), items.begin(), items.end());
            }},
       [&](std::span<int> batch) { return service.accept(batch); }};

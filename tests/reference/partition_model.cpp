@@ -166,6 +166,7 @@ std::string PartitionModel::gather(const std::vector<std::uint32_t>& numbers,
   if (numbers.size() > pending_.size()) return "a batch of more than is pending";
   Range batch;
   std::size_t weight = 0;
+  batch_first_ = first_pending();
   while (batch.size() < numbers.size()) {
     weight += pending_.front().weight;
     batch.push_back(remove_front());
@@ -202,10 +203,14 @@ void PartitionModel::end_call(const Verdict& verdict, TimePoint now, bool has_gi
     ledger_.flushed += range.size();
     ledger_.in_flight -= range.size();
   } else if (verdict.is_taken) {
-    give_up(range, verdict, drops);
+    fail(range, verdict);
   } else {
-    settle_part(verdict, range);
-    if (!is_halving_ && !has_given_up && schedule_retry(verdict, now)) {
+    std::vector<std::string> reasons;
+    settle_items(verdict, range, reasons, drops);
+    if (range.empty()) {
+      // Each has its end.
+    } else if (!is_halving_ && !has_given_up && schedule_retry(verdict, now)) {
+      last_reasons_ = reasons;
       ranges_.push_back(std::move(range));
     } else if (options_->retry.isolate && range.size() > 1 && !has_given_up) {
       is_halving_ = true;
@@ -214,24 +219,51 @@ void PartitionModel::end_call(const Verdict& verdict, TimePoint now, bool has_gi
       ranges_.emplace_back(middle, range.end());
       ranges_.emplace_back(range.begin(), middle);
     } else {
-      give_up(range, verdict, drops);
+      const bool is_final = verdict.status == FlushStatus::kFailed;
+      give_up(range, verdict, is_final ? LastAnswer::kRejected : LastAnswer::kExhausted, reasons,
+              drops);
     }
   }
   if (!has_batch()) end_batch();
 }
 
-// Only the items named have failed: the others are flushed.
-void PartitionModel::settle_part(const Verdict& verdict, Range& range) {
-  Range failed;
-  for (std::size_t index = 0; index < range.size(); ++index) {
-    const bool is_named =
-        std::find(verdict.items.begin(), verdict.items.end(), index) != verdict.items.end();
-    if (is_named) failed.push_back(range[index]);
+// The items named go their own ways, by the first word about each: the others are flushed. Of those
+// that failed, neighbours go to on_drop together.
+void PartitionModel::settle_items(const Verdict& verdict, Range& range,
+                                  std::vector<std::string>& reasons, std::vector<Drop>& drops) {
+  std::vector<const ItemResult*> words(range.size(), nullptr);
+  bool is_any_named = false;
+  for (const ItemResult& item : verdict.items) {
+    if (item.index >= range.size()) continue;
+    is_any_named = true;
+    if (words[item.index] == nullptr) words[item.index] = &item;
   }
-  if (failed.empty()) return;
-  ledger_.flushed += range.size() - failed.size();
-  ledger_.in_flight -= range.size() - failed.size();
-  range = std::move(failed);
+  if (!is_any_named) {
+    reasons.assign(range.size(), verdict.message);
+    return;
+  }
+  Range again;
+  Range failed;
+  std::vector<std::string> failed_reasons;
+  const auto end_group = [&] {
+    if (!failed.empty()) give_up(failed, verdict, LastAnswer::kRejected, failed_reasons, drops);
+    failed.clear();
+    failed_reasons.clear();
+  };
+  for (std::size_t index = 0; index < range.size(); ++index) {
+    if (words[index] == nullptr) {
+      ++ledger_.flushed;
+      --ledger_.in_flight;
+      continue;
+    }
+    const std::string& own = words[index]->message;
+    const bool is_final = words[index]->status == FlushStatus::kFailed;
+    if (!is_final) end_group();
+    (is_final ? failed : again).push_back(range[index]);
+    (is_final ? failed_reasons : reasons).push_back(own.empty() ? verdict.message : own);
+  }
+  end_group();
+  range = std::move(again);
 }
 
 bool PartitionModel::schedule_retry(const Verdict& verdict, TimePoint now) {
@@ -251,20 +283,31 @@ bool PartitionModel::schedule_retry(const Verdict& verdict, TimePoint now) {
   return true;
 }
 
-void PartitionModel::give_up(const Range& range, const Verdict& verdict, std::vector<Drop>& drops) {
+void PartitionModel::fail(const Range& range, const Verdict& verdict) {
   failed_items_ += range.size();
   ledger_.failed += range.size();
   ledger_.in_flight -= range.size();
   counts_.last_error = verdict.message;
-  if (verdict.is_taken) return;
+}
+
+void PartitionModel::give_up(const Range& range, const Verdict& verdict, LastAnswer answer,
+                             std::vector<std::string> reasons, std::vector<Drop>& drops) {
+  fail(range, verdict);
   Drop& drop = drops.emplace_back(Drop{DropReason::kFailed, index_, batch_id_, verdict.message});
   for (const Entry& entry : range) drop.numbers.push_back(entry.number);
+  drop.last_answer = answer;
+  drop.attempts = attempt_;
+  drop.reasons = std::move(reasons);
 }
 
 void PartitionModel::give_up_all(std::vector<Drop>& drops) {
   while (!ranges_.empty()) {
     Drop& drop = drops.emplace_back(Drop{DropReason::kClosed, index_, batch_id_, last_answer_});
     for (const Entry& entry : ranges_.back()) drop.numbers.push_back(entry.number);
+    drop.last_answer = LastAnswer::kGivenUp;
+    drop.attempts = attempt_;
+    drop.reasons = last_reasons_;
+    if (is_halving_) drop.reasons.assign(drop.numbers.size(), last_answer_);
     ledger_.in_flight -= ranges_.back().size();
     ledger_.dropped_closed += ranges_.back().size();
     ranges_.pop_back();
@@ -295,6 +338,25 @@ PartitionInfo PartitionModel::info(TimePoint now) const {
   info.bytes = weight_;
   info.ledger = ledger_;
   return info;
+}
+
+// When the oldest pending item came, at the earliest and at the latest, as the consumer dates it.
+Window PartitionModel::first_pending() const {
+  const TimePoint came = pending_.front().inserted_at;
+  return {std::min(*earliest_, came), came};
+}
+
+std::string PartitionModel::check_ages(const PartitionInfo& actual, TimePoint now) const {
+  const auto is_within = [now](Duration age, const Window& came) {
+    return age >= now - came.high && age <= now - came.low;
+  };
+  const bool is_pending_right = pending_.empty() ? actual.pending_age == Duration::zero()
+                                                 : is_within(actual.pending_age, first_pending());
+  if (!is_pending_right) return "pending_age " + std::to_string(actual.pending_age.count());
+  const bool is_batch_right = !has_batch() ? actual.in_flight_age == Duration::zero()
+                                           : is_within(actual.in_flight_age, batch_first_);
+  if (!is_batch_right) return "in_flight_age " + std::to_string(actual.in_flight_age.count());
+  return {};
 }
 
 }  // namespace databuffer::reference

@@ -26,7 +26,8 @@ struct Verdict {
   bool is_taken = false;  // Batch::take
   std::string message{};
   Duration retry_after{};
-  std::vector<std::size_t> items{};  // only_items
+  std::vector<ItemResult> items{};  // named
+  bool is_word_by_word = false;     // … by fail_item and retry_item, else by only_items
 };
 
 /// Items that on_drop receives in one call.
@@ -36,6 +37,9 @@ struct Drop {
   std::uint64_t batch_id = 0;
   std::string error{};
   std::vector<std::uint32_t> numbers{};
+  LastAnswer last_answer = LastAnswer::kNone;
+  std::uint32_t attempts = 0;
+  std::vector<std::string> reasons{};  // of each item, where it failed
   friend bool operator==(const Drop&, const Drop&) = default;
 };
 
@@ -92,8 +96,10 @@ class PartitionModel {
   /// … and returns. Adds what goes to on_drop.
   void end_call(const Verdict& verdict, TimePoint now, bool has_given_up, std::vector<Drop>& drops);
 
-  /// What info() must say; `name`, `producer_slots`, `wake_ups` and `rings` are left out.
+  /// What info() must say; `name`, `producer_slots`, `wake_ups`, `rings` and the ages are left out.
   [[nodiscard]] PartitionInfo info(TimePoint now) const;
+  /// What is wrong with the ages that info() gives at `now`; empty: nothing.
+  [[nodiscard]] std::string check_ages(const PartitionInfo& actual, TimePoint now) const;
   [[nodiscard]] Ledger& ledger() noexcept { return ledger_; }
   [[nodiscard]] const Ledger& ledger() const noexcept { return ledger_; }
   [[nodiscard]] const FlushReport& ended() const noexcept { return ended_; }
@@ -106,13 +112,17 @@ class PartitionModel {
   [[nodiscard]] bool is_surely_due_by_size() const;
   [[nodiscard]] bool may_be_due_by_size() const;
   [[nodiscard]] Window deadline() const;
+  [[nodiscard]] Window first_pending() const;
   [[nodiscard]] std::string check_reason(FlushReason reason, TimePoint now) const;
   [[nodiscard]] std::string gather(const std::vector<std::uint32_t>& numbers,
                                    const FlushContext& context, TimePoint now);
   Entry remove_front();
-  void settle_part(const Verdict& verdict, Range& range);
+  void settle_items(const Verdict& verdict, Range& range, std::vector<std::string>& reasons,
+                    std::vector<Drop>& drops);
   [[nodiscard]] bool schedule_retry(const Verdict& verdict, TimePoint now);
-  void give_up(const Range& range, const Verdict& verdict, std::vector<Drop>& drops);
+  void fail(const Range& range, const Verdict& verdict);
+  void give_up(const Range& range, const Verdict& verdict, LastAnswer answer,
+               std::vector<std::string> reasons, std::vector<Drop>& drops);
   void end_batch();
 
   const Options* options_;  // borrowed
@@ -140,10 +150,12 @@ class PartitionModel {
   std::uint64_t batch_id_ = 0;
   std::uint32_t attempt_ = 0;
   TimePoint batch_began_{};
+  Window batch_first_{};  // when its first item came
   TimePoint call_began_{};
   Window retry_due_{};
   bool is_halving_ = false;
-  std::string last_answer_{};  // that asked for a retry of the batch under way
+  std::string last_answer_{};                // that asked for a retry of the batch under way
+  std::vector<std::string> last_reasons_{};  // … of each item left
   bool is_in_call_ = false;
 
   // What info() and sync_flush report.

@@ -73,6 +73,7 @@ constexpr const char* kDone[] = {
     "\n  failed by exception",
     "\n  retry again after 3600000000000",
     "\n  retry by exception",
+    "\n  word by word",
     "\n  ok, taken",
     "\n  retry, taken",
 };

@@ -59,8 +59,10 @@ std::string text(const std::vector<Drop>& drops) {
   std::ostringstream out;
   for (const Drop& drop : drops) {
     out << to_string(drop.reason) << " in " << drop.partition_index << " batch " << drop.batch_id
-        << " \"" << drop.error << "\" ";
+        << " \"" << drop.error << "\" " << to_string(drop.last_answer) << " after " << drop.attempts
+        << " ";
     print_list(out, drop.numbers);
+    print_list(out, drop.reasons);
   }
   return out.str();
 }
@@ -99,8 +101,13 @@ class Scenario {
     options.threading = Threading::kManual;
     options.clock = &clock_;
     options.on_drop = [this](std::span<Item> items, const DropInfo& info) {
-      drops_.push_back({info.reason, info.partition_index, info.batch_id, std::string(info.error),
-                        numbers_of(items)});
+      Drop& drop = drops_.emplace_back(Drop{info.reason, info.partition_index, info.batch_id,
+                                            std::string(info.error), numbers_of(items),
+                                            info.last_answer, info.attempts});
+      if (info.attempts == 0) return;
+      for (std::size_t index = 0; index < items.size(); ++index) {
+        drop.reasons.emplace_back(info.reason_of(index));
+      }
     };
     return options;
   }
@@ -490,8 +497,9 @@ class Scenario {
         verdict.message = "some";
         // Some may be named twice, or not be there.
         for (std::size_t named = bytes_.below(5); named > 0; --named) {
-          verdict.items.push_back(bytes_.below(batch.size() + 1));
+          verdict.items.push_back({bytes_.below(batch.size() + 1), verdict.status, {}});
         }
+        if (!verdict.items.empty() && bytes_.one_in(2)) speak_of_each(verdict);
         break;
       case 8:
         verdict.status = options_.retry.on_exception ? FlushStatus::kRetry : FlushStatus::kFailed;
@@ -508,17 +516,47 @@ class Scenario {
     return verdict;
   }
 
+  // Each item named has a word of its own.
+  void speak_of_each(Verdict& verdict) {
+    verdict.is_word_by_word = true;
+    verdict.status = FlushStatus::kFailed;
+    for (ItemResult& item : verdict.items) {
+      item.status = bytes_.pick({FlushStatus::kRetry, FlushStatus::kFailed});
+      item.message = "item " + std::to_string(item.index);
+      if (item.status == FlushStatus::kRetry) verdict.status = FlushStatus::kRetry;
+    }
+    verdict.message = verdict.items[0].message;
+    if (verdict.status != FlushStatus::kRetry) return;
+    verdict.retry_after = bytes_.pick<Duration>({0ns, 1ns, 1h});
+    log("  word by word");
+  }
+
   static FlushResult give(const Verdict& verdict) {
     if (verdict.is_exception) throw std::runtime_error(verdict.message);
+    if (verdict.is_word_by_word) return give_of_each(verdict);
+    std::vector<std::size_t> named;
+    for (const ItemResult& item : verdict.items) named.push_back(item.index);
     switch (verdict.status) {
       case FlushStatus::kOk:
         break;
       case FlushStatus::kFailed:
-        return FlushResult::failed(verdict.message).only_items(verdict.items);
+        return FlushResult::failed(verdict.message).only_items(named);
       case FlushStatus::kRetry:
-        return FlushResult::retry(verdict.message, verdict.retry_after).only_items(verdict.items);
+        return FlushResult::retry(verdict.message, verdict.retry_after).only_items(named);
     }
     return FlushResult::ok();
+  }
+
+  static FlushResult give_of_each(const Verdict& verdict) {
+    FlushResult result = FlushResult::ok();
+    for (const ItemResult& item : verdict.items) {
+      if (item.status == FlushStatus::kFailed) {
+        result.fail_item(item.index, item.message);
+      } else {
+        result.retry_item(item.index, item.message, verdict.retry_after);
+      }
+    }
+    return result;
   }
 
   // Time and telemetry.
@@ -589,6 +627,7 @@ class Scenario {
       expect_equal("info.last_flush_duration", actual.last_flush_duration.count(),
                    expected.last_flush_duration.count());
       expect_equal("info.ledger", text(actual.ledger), text(expected.ledger));
+      fail_if(model_.partitions()[index].check_ages(actual, clock_.now()));
     }
   }
 

@@ -77,6 +77,53 @@ TEST_SUITE("info") {
     CHECK(buffer->info()[0].since_last_flush == 10s);
   }
 
+  TEST_CASE("the oldest pending item's age runs from its insert, looked at or not") {
+    ManualBuffer<int> buffer({.max_size = 3, .flush_interval = 1h, .capacity = 50});
+    CHECK(buffer->info()[0].pending_age == 0s);
+    buffer.advance(5s);  // An empty partition has none.
+    CHECK(buffer->info()[0].pending_age == 0s);
+    buffer->insert(0);
+    buffer.advance(7s);
+    CHECK(buffer->info()[0].pending_age == 7s);
+    buffer.work();
+    buffer->insert(1);
+    buffer.advance(2s);
+    CHECK(buffer->info()[0].pending_age == 9s);
+    buffer->sync_flush();
+    CHECK(buffer->info()[0].pending_age == 0s);
+    CHECK(buffer->info()[0].in_flight_age == 0s);
+  }
+
+  TEST_CASE("a batch's age is its first item's, in its handler and while it waits to be retried") {
+    ManualBuffer<int>* self = nullptr;
+    ManualBuffer<int> buffer({.max_size = 3,
+                              .flush_interval = 1h,
+                              .capacity = 50,
+                              .retry = {.attempts = 2, .initial_backoff = 0s, .max_backoff = 0s}},
+                             [&](Batch<int>&, const FlushContext& context) {
+                               if (context.attempt > 1) return FlushResult::ok();
+                               (*self)->insert(9);
+                               self->advance(4s);
+                               const PartitionInfo info = (*self)->info()[0];
+                               CHECK(info.in_flight_age == 14s);
+                               CHECK(info.pending_age == 4s);
+                               return FlushResult::retry("busy", 20s);
+                             });
+    self = &buffer;
+    buffer->insert(0);
+    buffer.advance(10s);
+    buffer->insert_batch(numbers(1, 2));
+    buffer.work();
+    buffer.advance(6s);
+    CHECK(buffer->info()[0].in_flight_age == 20s);
+    CHECK(buffer->info()[0].pending_age == 10s);
+    buffer.advance(14s);
+    buffer.work_all();
+    CHECK(buffer->info()[0].in_flight_age == 0s);
+    CHECK(buffer->info()[0].size == 1);
+    CHECK(buffer->info()[0].pending_age == 24s);
+  }
+
   TEST_CASE("before the first batch the time since the last flush runs from the start") {
     ManualBuffer<int> buffer;
     buffer.advance(7s);

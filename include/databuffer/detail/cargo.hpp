@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <memory>
 #include <new>
-#include <span>
 #include <type_traits>
 #include <utility>
 
@@ -34,10 +33,8 @@ class Cargo {
   /// The address of one item.
   [[nodiscard]] virtual void* at(std::size_t index) noexcept = 0;
 
-  /// Of the `count` items from `first` on, keeps those at `kept` (from `first`, rising), in order,
-  /// at their front; the places behind them hold moved-from items.
-  virtual void keep(std::size_t first, std::size_t count,
-                    std::span<const std::size_t> kept) noexcept = 0;
+  /// Puts the item at `from` in the place of that at `to`, which ends; a moved-from one stays.
+  virtual void replace(std::size_t to, std::size_t from) noexcept = 0;
 
   /// Destroys the first `count` items.
   virtual void discard_front(std::size_t count) noexcept = 0;
@@ -93,15 +90,11 @@ class CargoOf final : public Cargo {
 
   [[nodiscard]] void* at(std::size_t index) noexcept override { return items() + index; }
 
-  void keep(std::size_t first, std::size_t count,
-            std::span<const std::size_t> kept) noexcept override {
-    DATABUFFER_ASSERT(kept.size() <= count && first + count <= size());
-    T* const range = items() + first;
-    for (std::size_t place = 0; place < kept.size(); ++place) {
-      if (kept[place] == place) continue;
-      range[place].~T();
-      ::new (static_cast<void*>(range + place)) T(std::move(range[kept[place]]));
-    }
+  void replace(std::size_t to, std::size_t from) noexcept override {
+    DATABUFFER_ASSERT(to < size() && from < size());
+    if (to == from) return;
+    items()[to].~T();
+    ::new (static_cast<void*>(items() + to)) T(std::move(items()[from]));
   }
 
   void discard_front(std::size_t count) noexcept override {
