@@ -108,12 +108,6 @@ class Child {
     return false;
   }
 
-  /// Whether it has ended.
-  [[nodiscard]] bool has_exited() const {
-    pollfd exit{.fd = exit_.get(), .events = POLLIN, .revents = 0};
-    return ::poll(&exit, 1, 0) == 1;
-  }
-
   /// Waits until it has ended, with its standard input still open; calls `meanwhile` now and then.
   template <class Meanwhile>
   void wait_for_exit(Meanwhile meanwhile) {
@@ -285,6 +279,11 @@ class Child {
     }
     from.close();  // its end; for a terminal that is an error
     return false;
+  }
+
+  [[nodiscard]] bool has_exited() const {
+    pollfd exit{.fd = exit_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&exit, 1, 0) == 1;
   }
 
   [[noreturn]] void fail_late(const std::string& what) {

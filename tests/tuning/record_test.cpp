@@ -24,7 +24,9 @@ constexpr TimePoint at(Duration since_start) { return kZero + since_start; }
 
 /// What a BatchLog says of the window from 10 ms to 20 ms.
 struct Sum {
-  explicit Sum(BatchLog& log) { log.add_to(measurement, flushed, items, ages); }
+  explicit Sum(BatchLog& log, bool is_open = false) : flushed(log.flushed(10ms, is_open)) {
+    log.add_to(measurement, items, ages);
+  }
   Measurement measurement;
   double flushed = 0;
   std::uint64_t items = 0;
@@ -71,6 +73,33 @@ TEST_SUITE("record") {
       }
       CHECK(Sum(log).flushed == doctest::Approx(1000.0 / 7));
     }
+  }
+
+  TEST_CASE("in an open loop the rate is exact, wherever the window begins and ends") {
+    // A batch of 40 every 3 ms, whose call takes no time. The one that fills when the window ends
+    // is not flushed in it.
+    for (int shift = 0; shift < 30; ++shift) {
+      CAPTURE(shift);
+      const Duration start = -(shift * 100us);
+      BatchLog log(at(start));
+      for (Duration end = start + 3ms; end <= 20ms; end += 3ms) {
+        log.record(call(end, end, 40), kWindow, Phase::kMeasured);
+      }
+      CHECK(Sum(log, true).flushed == doctest::Approx(10.0 * 40 / 3));
+      if (shift != 10) CHECK(Sum(log, false).flushed < 10.0 * 40 / 3);  // 10 ends with a batch
+    }
+  }
+
+  TEST_CASE("in an open loop the first flush, which comes early or late, counts for nothing") {
+    BatchLog log(at(10ms));
+    for (const Duration end : {11ms, 15ms, 19ms}) {
+      log.record(call(end, end, 40), kWindow, Phase::kMeasured);
+    }
+    CHECK(Sum(log, true).flushed == doctest::Approx(100));
+    // With nothing else to go by, it is what was flushed.
+    BatchLog seldom(at(10ms));
+    seldom.record(call(11ms, 11ms, 40), kWindow, Phase::kMeasured);
+    CHECK(Sum(seldom, true).flushed == doctest::Approx(40));
   }
 
   TEST_CASE("batches are counted by their trigger, and a retry is no other batch") {
@@ -162,7 +191,7 @@ TEST_SUITE("record") {
     }
     record.end_measuring(steady_clock().now());
     Measurement measurement;
-    record.add_to(measurement);
+    record.add_to(measurement, false);
     CHECK(measurement.batches == 2);
     CHECK(measurement.mean_batch == doctest::Approx(8));
     CHECK(measurement.items_per_s * measurement.seconds == doctest::Approx(7));

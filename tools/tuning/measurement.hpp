@@ -35,7 +35,8 @@ struct Measurement {
                                ///< inserted == flushed + failed + dropped - refused + backlog.
   std::uint64_t overdue = 0;   ///< Open loop: items due, and not offered by the end.
   double items_per_s = 0;      ///< Flushed per second: the throughput. A batch that was under way
-                               ///< at the beginning or at the end counts in part.
+                               ///< at the beginning or at the end counts in part; in an
+                               ///< open loop whole batches stand for one that still fills.
   Percentiles insert_latency;  ///< Of one call; in an open loop from when it was due.
   double latency_step = 0;     ///< What the clock behind it can tell apart, in seconds.
   Percentiles wake_lateness;   ///< Open loop, part of it: how late the machine woke producers.

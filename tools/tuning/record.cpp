@@ -47,8 +47,14 @@ void BatchLog::record(const Call& call, const Window& window, Phase phase) {
   const Duration cycle = call.end - last_end_;
   const Duration inside = window.overlap(last_end_, call.end);
   if (cycle > Duration::zero()) {
-    flushed_ += static_cast<double>(call.flushed) * static_cast<double>(inside.count()) /
-                static_cast<double>(cycle.count());
+    const double flushed = static_cast<double>(call.flushed) * static_cast<double>(inside.count()) /
+                           static_cast<double>(cycle.count());
+    flushed_ += flushed;
+    if (has_flushed_) {
+      settled_ += flushed;
+      settled_time_ += inside;
+    }
+    has_flushed_ = true;
   }
   last_end_ = std::max(last_end_, call.end);
   handler_time_ += window.overlap(call.begin, call.end);
@@ -69,15 +75,20 @@ void BatchLog::record(const Call& call, const Window& window, Phase phase) {
   }
 }
 
-void BatchLog::add_to(Measurement& measurement, double& flushed, std::uint64_t& items,
-                      Histogram& ages) {
+double BatchLog::flushed(Duration length, bool is_open) {
+  const std::lock_guard lock(mutex_);
+  if (!is_open || settled_time_ <= Duration::zero()) return flushed_;
+  return settled_ * static_cast<double>(length.count()) /
+         static_cast<double>(settled_time_.count());
+}
+
+void BatchLog::add_to(Measurement& measurement, std::uint64_t& items, Histogram& ages) {
   const std::lock_guard lock(mutex_);
   measurement.batches += batches_;
   measurement.size_flushes += size_flushes_;
   measurement.interval_flushes += interval_flushes_;
   measurement.other_flushes += other_flushes_;
   measurement.handler_seconds += seconds_of(handler_time_);
-  flushed += flushed_;
   items += items_;
   ages.add(ages_);
 }
@@ -141,15 +152,18 @@ bool Record::wait_until(TimePoint until, const std::stop_token& stop) {
   return !has_failed && !stop.stop_requested();
 }
 
-void Record::add_to(Measurement& measurement) {
+void Record::add_to(Measurement& measurement, bool is_open) {
   Histogram latencies;
   Histogram wakes;
   Histogram ages;
   double flushed = 0;
   std::uint64_t items = 0;
   for (const auto& log : producers_) log->add_to(measurement, latencies, wakes);
-  for (const auto& log : partitions_) log->add_to(measurement, flushed, items, ages);
   const Window measured = window();
+  for (const auto& log : partitions_) {
+    log->add_to(measurement, items, ages);
+    flushed += log->flushed(measured.end - measured.begin, is_open);
+  }
   measurement.seconds = seconds_of(measured.end - measured.begin);
   if (measurement.seconds > 0) measurement.items_per_s = flushed / measurement.seconds;
   if (measurement.batches > 0) {

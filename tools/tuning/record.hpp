@@ -87,13 +87,23 @@ class BatchLog {
   };
   void record(const Call& call, const Window& window, Phase phase);
 
-  void add_to(Measurement& measurement, double& flushed, std::uint64_t& items, Histogram& ages);
+  void add_to(Measurement& measurement, std::uint64_t& items, Histogram& ages);
+
+  /// Items flushed in the window, which was `length` long; batches on its edges in part.
+  ///
+  /// `is_open` is of an open loop: at its end, batches still fill, for as long as flush_interval
+  /// says, and would count as nothing. So the whole cycles between the first flush and the last
+  /// stand for the window, where there are any.
+  [[nodiscard]] double flushed(Duration length, bool is_open);
 
  private:
   std::mutex mutex_;
   Histogram ages_;
   TimePoint last_end_;
-  double flushed_ = 0;  // in the window; batches on its edges in part
+  double flushed_ = 0;        // in the window; batches on its edges in part
+  double settled_ = 0;        // of that: in cycles after the first, …
+  Duration settled_time_{};   // … which take so much of the window
+  bool has_flushed_ = false;  // there was a first cycle
   std::uint64_t batches_ = 0;
   std::uint64_t items_ = 0;
   std::uint64_t size_flushes_ = 0;
@@ -141,8 +151,9 @@ class Record {
   /// Requested when handler calls are not waited for any more.
   [[nodiscard]] std::stop_source& handler_stop() noexcept { return handler_stop_; }
 
-  /// Everything but what the ledger and the machine say. Requires the producers to have ended.
-  void add_to(Measurement& measurement);
+  /// Everything but what the ledger and the machine say; `is_open`: of an open loop. Requires the
+  /// producers to have ended.
+  void add_to(Measurement& measurement, bool is_open);
 
  private:
   TimePoint start_{};  // written by the conductor before it starts the producers, who read it

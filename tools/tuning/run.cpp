@@ -187,7 +187,7 @@ Measurement detail::conduct(const RunPlan& plan, Record& record, const Face& fac
   threads.join();
   record.check();
   check_counts(record, face.ledger());
-  record.add_to(measurement);
+  record.add_to(measurement, plan.workload.rate > 0);
   count(before, after, measurement);
   measurement.latency_step = plan.workload.rate > 0 ? 1e-9 : seconds_of(Ticks::step());
   measurement.is_cut_short = !goes_on;

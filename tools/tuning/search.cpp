@@ -51,6 +51,13 @@ class Runner {
 
   [[nodiscard]] Duration elapsed() const { return clock_.now() - started_; }
   [[nodiscard]] std::size_t runs() const noexcept { return runs_; }
+
+  /// How much longer than asked runs take: the mean of the candidates' longest.
+  [[nodiscard]] Duration overhead() const {
+    Duration sum{};
+    for (const Cost& cost : costs_) sum += cost.beyond;
+    return costs_.empty() ? sum : sum / static_cast<Duration::rep>(costs_.size());
+  }
   [[nodiscard]] bool is_stopped() const { return settings_.stop.stop_requested(); }
 
   /// Runs everybody in the race once, for `length`. Returns false if the round is not complete
@@ -204,13 +211,14 @@ RunLengths run_race(Runner& runner, Race& race, RunLengths lengths,
   bool is_longer = true;
   for (std::size_t round = 0; round < kMaxRaceRounds; ++round) {
     if (round >= kLoneRounds && race.kept().size() == 1) break;
-    const Duration most = settings.budget - least_final(lengths.least);
+    const Duration most = settings.budget - least_final(lengths.least + runner.overhead());
     const Duration until = is_longer ? most : std::min(most, share_of(settings.budget, kRaceShare));
     if (!runner.run_round(race, round, lengths.of_race, until, false)) break;
     const std::vector<std::size_t> silent = race.silent(round);
     const Duration longer = times(lengths.of_race, 2);
-    is_longer = !silent.empty() && times(longer, race.kept().size()) <=
-                                       settings.budget - least_final(longer) - runner.elapsed();
+    is_longer = !silent.empty() &&
+                times(longer, race.kept().size()) <=
+                    settings.budget - least_final(longer + runner.overhead()) - runner.elapsed();
     if (is_longer) {
       lengths = {.least = longer, .of_race = longer};
     } else {
@@ -276,8 +284,8 @@ void run_final(SearchResult& result, Runner& runner, Final& final, Duration leas
                const SearchSettings& settings) {
   const Duration left = settings.budget - std::min(runner.elapsed(), settings.budget);
   const auto hoped = static_cast<double>(final.size() * kFinalRoundsHoped);
-  result.final_run_length =
-      std::clamp(share_of(left, 1 / hoped), least, std::max(least, kLongestFinalRun));
+  result.final_run_length = std::clamp(share_of(left, 1 / hoped) - runner.overhead(), least,
+                                       std::max(least, kLongestFinalRun));
   for (std::size_t round = 0; final.size() > 1 && round < kMaxFinalRounds; ++round) {
     if (!runner.run_round(final.rounds(), round, result.final_run_length, settings.budget, true)) {
       return;
