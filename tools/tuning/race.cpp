@@ -98,9 +98,11 @@ std::vector<double> Race::nearness(std::size_t index, std::size_t other) const {
 }
 
 std::vector<std::size_t> Race::silent(std::size_t round) const {
+  if (round == 0) return {};
   std::vector<std::size_t> silent = kept();
   std::erase_if(silent, [&](std::size_t index) {
-    return find_round(entrants_[index].runs, round) != nullptr;
+    const std::vector<Run>& runs = entrants_[index].runs;
+    return find_round(runs, round) != nullptr || find_round(runs, round - 1) != nullptr;
   });
   return silent;
 }

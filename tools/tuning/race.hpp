@@ -83,7 +83,8 @@ class Race {
   /// How much nearer to the limits index is, likewise: excess(other) / excess(index).
   [[nodiscard]] std::vector<double> nearness(std::size_t index, std::size_t other) const;
 
-  /// Who is in the race, and whose run of this round said nothing.
+  /// Who is in the race, and whose runs of this round and of the one before said nothing: one alone
+  /// may have met a busy machine.
   [[nodiscard]] std::vector<std::size_t> silent(std::size_t round) const;
 
   /// Drops these: kUnmeasured. What runs they have do not count.
