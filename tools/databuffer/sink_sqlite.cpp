@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "tools/databuffer/quantities.hpp"
@@ -33,14 +34,15 @@ SqliteSink::SqliteSink(const std::string& path, Duration busy_timeout, const Run
     : path_(path), busy_timeout_(busy_timeout), control_(control) {
   try {
     database_.emplace(path_);
-    database_->on_busy([this](int calls) { return wait_for_lock(calls); });
+    database_->on_busy([this](int /*calls*/) { return wait_for_lock(); });
     set_journal();
     prepare_tables();
-    doing_ = "prepare its statements";
-    begin_ = database_->prepare("BEGIN IMMEDIATE");
-    insert_line_ = database_->prepare(kInsertLine);
-    insert_unterminated_ = database_->prepare(kInsertUnterminated);
-    commit_ = database_->prepare("COMMIT");
+    persist("prepare its statements", [this] {
+      begin_ = database_->prepare("BEGIN IMMEDIATE");
+      insert_line_ = database_->prepare(kInsertLine);
+      insert_unterminated_ = database_->prepare(kInsertUnterminated);
+      commit_ = database_->prepare("COMMIT");
+    });
     opened_id_ = file_id();
   } catch (const SqliteError& error) {
     fail(error);
@@ -48,48 +50,64 @@ SqliteSink::SqliteSink(const std::string& path, Duration busy_timeout, const Run
   is_ready_ = true;
 }
 
-// Called while another connection has a lock that we need.
-bool SqliteSink::wait_for_lock(int calls) {
+// Takes a step that another connection may keep us from. For most locks SQLite itself calls
+// wait_for_lock(); but some (the switch to a log, a checkpoint, the recovery of a log) it only
+// tries, and answers SQLITE_BUSY at once. A step that was refused has changed nothing: also COMMIT
+// leaves its transaction open.
+template <class Step>
+void SqliteSink::persist(const char* doing, Step step) {
+  begin_step(doing);
+  for (;;) {
+    try {
+      step();
+      return;
+    } catch (const SqliteError& error) {
+      if (error.code() != SQLITE_BUSY || !wait_for_lock()) throw;
+    }
+  }
+}
+
+void SqliteSink::begin_step(const char* doing) noexcept {
+  doing_ = doing;
+  waiting_since_.reset();
+  pauses_ = 0;
+}
+
+// Called while another connection has a lock that we need. False: gives up.
+bool SqliteSink::wait_for_lock() {
   const TimePoint now = steady_clock().now();
-  if (calls == 0) waiting_since_ = now;
-  if (now >= deadline_after(waiting_since_, busy_timeout_)) return false;
+  if (!waiting_since_.has_value()) waiting_since_ = now;
+  if (now >= deadline_after(*waiting_since_, busy_timeout_)) return false;
   // Before the first line there is nothing to store, so the first request to stop already counts.
   const int stop_fd = is_ready_ ? control_.aborting_fd() : control_.stopping_fd();
   pollfd stop{.fd = stop_fd, .events = POLLIN, .revents = 0};
-  static_cast<void>(::poll(&stop, 1, std::min(calls + 1, kMaxPauseMilliseconds)));
+  pauses_ = std::min(pauses_ + 1, kMaxPauseMilliseconds);
+  static_cast<void>(::poll(&stop, 1, pauses_));
   return stop.revents == 0;
 }
 
 void SqliteSink::set_journal() {
-  doing_ = "switch it to a write-ahead log";
   std::string mode;
-  for (int calls = 0;; ++calls) {
-    try {
-      Statement set_mode = database_->prepare("PRAGMA journal_mode = WAL");
-      if (set_mode.next_row()) mode = set_mode.bytes(0);
-      break;
-    } catch (const SqliteError& error) {
-      // SQLite itself does not wait for the lock it takes here.
-      if (error.code() != SQLITE_BUSY || !wait_for_lock(calls)) throw;
-    }
-  }
-  doing_ = "set it up";
+  persist("switch it to a write-ahead log", [&] {
+    Statement set_mode = database_->prepare("PRAGMA journal_mode = WAL");
+    if (set_mode.next_row()) mode = set_mode.bytes(0);
+  });
   // Without a log (some file systems cannot have one), NORMAL would be less than it is with one.
-  database_->execute(mode == "wal" ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL");
+  const char* const synchronous =
+      mode == "wal" ? "PRAGMA synchronous = NORMAL" : "PRAGMA synchronous = FULL";
+  persist("set it up", [&] { database_->execute(synchronous); });
 }
 
 void SqliteSink::prepare_tables() {
-  doing_ = "lock it for writing";
-  database_->execute("BEGIN IMMEDIATE");
-  doing_ = "create its tables";
+  persist("lock it for writing", [this] { database_->execute("BEGIN IMMEDIATE"); });
+  begin_step("create its tables");
   database_->execute(kCreateTables);
-  doing_ = "read what its tables look like";
+  begin_step("read what its tables look like");
   check_columns("lines", "source, line, text");
   check_columns("lines_unterminated", "source, line");
-  doing_ = "write a line into its table \"lines\"";
+  begin_step("write a line into its table \"lines\"");
   check_keeps_bytes();
-  doing_ = "create its tables";
-  database_->execute("COMMIT");
+  persist("create its tables", [this] { database_->execute("COMMIT"); });
 }
 
 void SqliteSink::check_columns(const char* table, const std::string& wanted) {
@@ -135,16 +153,14 @@ void SqliteSink::check_keeps_bytes() {
 
 void SqliteSink::write(std::span<const Line> lines) {
   try {
-    doing_ = "begin a transaction";
-    begin_.run();
+    persist("begin a transaction", [this] { begin_.run(); });
     check_still_there();
-    doing_ = "insert a line";
+    begin_step("insert a line");
     for (const Line& line : lines) {
       if (control_.is_aborting()) throw SinkError(path_ + ": interrupted");
       insert(line);
     }
-    doing_ = "commit a transaction";
-    commit_.run();
+    persist("commit a transaction", [this] { commit_.run(); });
   } catch (const SqliteError& error) {
     roll_back();
     fail(error);
@@ -187,10 +203,11 @@ void SqliteSink::roll_back() noexcept {
 
 void SqliteSink::finish() {
   try {
-    doing_ = "move its write-ahead log into it (the lines are stored in the log)";
-    database_->checkpoint();
+    persist("move its write-ahead log into it (the lines are stored in the log)",
+            [this] { database_->checkpoint(); });
   } catch (const SqliteError& error) {
-    fail(error);
+    // Another connection is at it: the lines are stored, and it or the next one moves them.
+    if (error.code() != SQLITE_BUSY) fail(error);
   }
 }
 
@@ -209,9 +226,11 @@ void SqliteSink::fail(const SqliteError& error) const {
   const bool is_interrupted = is_ready_ ? control_.is_aborting() : control_.is_stopping();
   if (error.code() == SQLITE_BUSY && is_interrupted) {
     message += "; interrupted while another process held it";
-  } else if (error.code() == SQLITE_BUSY) {
-    message +=
-        "; another process has held it for " + format_duration(busy_timeout_) + " (--busy-timeout)";
+  } else if (error.code() == SQLITE_BUSY && waiting_since_.has_value()) {
+    const Duration waited =
+        std::chrono::floor<std::chrono::milliseconds>(steady_clock().now() - *waiting_since_);
+    message += "; waited " + format_duration(waited) + " for another process (--busy-timeout " +
+               format_duration(busy_timeout_) + ")";
   }
   throw SinkError(message);
 }

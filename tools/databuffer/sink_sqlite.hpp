@@ -22,6 +22,10 @@ namespace databuffer::tools {
 /// Durability  write-ahead log with synchronous = NORMAL: a killed process loses no committed batch
 ///             and never leaves half of one; after a power failure the newest may be missing, until
 ///             finish() has returned.
+/// Others      may write to the database at the same time. Every step that SQLite refuses because
+/// of
+///             them is tried again until `busy_timeout` has passed; only then it has failed. The
+///             last checkpoint has not: it is left to whoever keeps us from it.
 ///
 /// One connection serves all partitions. SQLite lets one writer in at a time anyhow; with a
 /// connection for each of four partitions, which then poll for each other's lock, a million lines
@@ -36,7 +40,10 @@ class SqliteSink final : public Sink {
   [[nodiscard]] std::optional<FileId> file_id() const override;
 
  private:
-  [[nodiscard]] bool wait_for_lock(int calls);
+  template <class Step>
+  void persist(const char* doing, Step step);
+  void begin_step(const char* doing) noexcept;
+  [[nodiscard]] bool wait_for_lock();
   void set_journal();
   void prepare_tables();
   void check_columns(const char* table, const std::string& wanted);
@@ -49,11 +56,12 @@ class SqliteSink final : public Sink {
   const std::string path_;
   const Duration busy_timeout_;
   const RunControl& control_;  // borrowed
-  TimePoint waiting_since_{};
   std::optional<FileId> opened_id_;
   bool is_ready_ = false;  // the constructor is done
 
-  const char* doing_ = "open it";  // what an error interrupts: "cannot …"
+  const char* doing_ = "open it";           // what an error interrupts: "cannot …"
+  std::optional<TimePoint> waiting_since_;  // since when that has waited for another connection
+  int pauses_ = 0;                          // of that wait
   std::optional<Database> database_;
   Statement begin_;
   Statement insert_line_;
