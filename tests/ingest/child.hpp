@@ -53,6 +53,9 @@ struct ChildSettings {
   std::vector<std::string> arguments;
   std::optional<std::uint64_t> max_file_bytes{};  ///< RLIMIT_FSIZE: stands in for a full disk.
   std::string folder{};                           ///< To work in; empty: ours.
+  std::string output_file{};                      ///< Its standard output goes there; empty: to us.
+  std::string error_file{};                       ///< Likewise standard error.
+  std::vector<int> ignored_signals{};             ///< When it starts, as by nohup.
   bool has_terminal = false;                      ///< Standard error is a terminal of 100 columns.
   bool has_streams = true;                        ///< False: standard input and output are closed.
   bool reads_output = true;  ///< False: nobody reads standard output until wait().
@@ -233,6 +236,7 @@ class Child {
       ::close(STDOUT_FILENO);
     }
     for (const int signal : {SIGHUP, SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
+    for (const int signal : settings_.ignored_signals) ::signal(signal, SIG_IGN);
     sigset_t none;
     sigemptyset(&none);
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -240,12 +244,20 @@ class Child {
     ::prctl(PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, 0, 0, 0);  // fails where there is nothing to drop
     ::prctl(PR_CAPBSET_DROP, CAP_DAC_READ_SEARCH, 0, 0, 0);
     if (!settings_.folder.empty() && ::chdir(settings_.folder.c_str()) != 0) ::_exit(126);
+    redirect(settings_.output_file, STDOUT_FILENO);
+    redirect(settings_.error_file, STDERR_FILENO);
     if (settings_.max_file_bytes.has_value()) {
       const rlimit limit{*settings_.max_file_bytes, *settings_.max_file_bytes};
       ::setrlimit(RLIMIT_FSIZE, &limit);
     }
     ::execv(words[0], words);
     ::_exit(127);
+  }
+
+  static void redirect(const std::string& path, int stream) {
+    if (path.empty()) return;
+    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0 || ::dup2(file, stream) < 0) ::_exit(126);
   }
 
   // The word behind `name` in a file of /proc about it.

@@ -86,6 +86,27 @@ TEST_SUITE("signals") {
     }
   }
 
+  TEST_CASE("a signal that was ignored at the start stays so, and the others are heard") {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+      CAPTURE(signal);
+      const TemporaryFolder folder;
+      const std::string database = folder.path("lines.db");
+      Child child({.arguments = {"ingest", "--sink", "sqlite:" + database, "--max-size", "1",
+                                 "--json", "-"},
+                   .ignored_signals = {signal}});
+      child.write_input("before\n");
+      child.wait_until("for the first line", [&] { return count_lines(database) == 1; });
+      child.send(signal);
+      child.write_input("after\n");
+      child.wait_until("for the next line", [&] { return count_lines(database) == 2; });
+      child.send(signal == SIGTERM ? SIGINT : SIGTERM);
+      child.wait_for_exit();
+      const Outcome outcome = child.wait();
+      CHECK(outcome.exit_code == 128 + (signal == SIGTERM ? SIGINT : SIGTERM));
+      CHECK(summary_of(outcome).at("flushed") == 2);
+    }
+  }
+
   TEST_CASE("a kill -TERM in the middle of a file stores exactly what the summary says") {
     const TemporaryFolder folder;
     constexpr int kLines = 500'000;

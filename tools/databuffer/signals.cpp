@@ -32,9 +32,9 @@ void ignore(int signal) {
 sigset_t block_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  if (!is_ignored(SIGHUP)) sigaddset(&signals, SIGHUP);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (!is_ignored(signal)) sigaddset(&signals, signal);
+  }
   if (const int error = pthread_sigmask(SIG_BLOCK, &signals, nullptr); error != 0) {
     throw std::system_error(error, std::system_category(), "pthread_sigmask");
   }

@@ -17,9 +17,9 @@ namespace databuffer::tools {
 /// Requires    made before any other thread is started: threads inherit the blocked signals.
 class SignalWatcher {
  public:
-  /// `react` is called for each signal that arrives, one at a time. SIGHUP is left alone where it
-  /// is ignored (nohup). SIGINT is not: what a shell starts in the background ignores it, but
-  /// whoever sends it there means it. Throws      std::system_error.
+  /// `react` is called for each signal that arrives, one at a time. A signal that was ignored when
+  /// the command was started stays ignored: SIGHUP by nohup, SIGINT by a script that starts the
+  /// command in the background. Throws      std::system_error.
   explicit SignalWatcher(std::function<void(int signal)> react);
   ~SignalWatcher();
   SignalWatcher(const SignalWatcher&) = delete;
