@@ -208,6 +208,51 @@ TEST_SUITE("order") {
     CHECK(outcome.exit_code == 0);
     CHECK(outcome.out == "a\nbc\n");
   }
+
+  // Goal: a writer may fill inputs in any order, however few producers there are.
+  // Method: no FIFO is closed, and no line comes, before each has a reader, and the file is stored.
+  TEST_CASE("FIFOs and standard input are all read at once, beside files, by any --producers") {
+    const TemporaryFolder folder;
+    const std::string output = folder.path("output");
+    const std::string file = folder.write("file", "file\n");
+    std::vector<std::string> words{"ingest",      "--sink", "file:" + output, "--max-size", "1",
+                                   "--producers", "1",      "--json",         "-",          "-"};
+    std::vector<std::string> fifos;
+    for (const char* const name : {"a", "b", "c", "d"}) {
+      fifos.push_back(folder.path(name));
+      REQUIRE(mkfifo(fifos.back().c_str(), 0600) == 0);
+      words.push_back(fifos.back());
+    }
+    words.push_back(file);
+    Child child(words);
+    std::vector<FileDescriptor> writers;
+    for (const std::string& fifo : fifos) {
+      FileDescriptor& writer = writers.emplace_back();
+      child.wait_until("for a reader of " + fifo, [&] {
+        writer = FileDescriptor(::open(fifo.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+        return writer.is_open();
+      });
+    }
+    std::string stored = "file\n";
+    const auto wait_for_stored = [&] {
+      child.wait_until("for a line", [&] {
+        return std::filesystem::exists(output) && read_file(output) == stored;
+      });
+    };
+    wait_for_stored();
+    child.write_input("input\n");
+    stored += "input\n";
+    wait_for_stored();
+    for (auto writer = writers.rbegin(); writer != writers.rend(); ++writer) {
+      REQUIRE(::write(writer->get(), "fifo\n", 5) == 5);
+      stored += "fifo\n";
+      wait_for_stored();
+    }
+    writers.clear();
+    const Outcome outcome = child.wait();
+    CHECK(outcome.exit_code == 0);
+    CHECK(summary_of(outcome).at("flushed") == 6);
+  }
 }
 
 }  // namespace

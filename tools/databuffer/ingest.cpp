@@ -96,7 +96,7 @@ void Ingest::start() {
                              [this] { buffer_->flush(); }};
   producers_ = std::make_unique<Producers>(
       ProducerContext{sources_, *buffer_, sink_->file_id(), control_, reader, report, note},
-      std::min(wanted, sources_.size()));
+      wanted);
 }
 
 // Until all is read. Once the run is to stop, what is under way may take as long as a close.

@@ -40,6 +40,12 @@ FileDescriptor open_input(const std::string& name) {
   return input;
 }
 
+bool may_wait(const std::string& name) {
+  struct stat status {};
+  const int result = name == "-" ? ::fstat(STDIN_FILENO, &status) : ::stat(name.c_str(), &status);
+  return result == 0 && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
+}
+
 LineReader::LineReader(FileDescriptor input, Source& source, const ReaderContext& context)
     : input_(std::move(input)),
       context_(context),

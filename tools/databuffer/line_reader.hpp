@@ -22,6 +22,10 @@ class ReadError : public std::runtime_error {
 /// Throws      ReadError: missing, not permitted, a directory, a socket.
 [[nodiscard]] FileDescriptor open_input(const std::string& name);
 
+/// Whether reading the input may wait for whoever writes it: a pipe, a FIFO, a terminal, a device;
+/// no regular file, and nothing that cannot be read.
+[[nodiscard]] bool may_wait(const std::string& name);
+
 /// What all readers of a run share. Borrowed.
 struct ReaderContext {
   TextMemory& memory;

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -22,11 +23,18 @@ void refuse_output(const FileDescriptor& input, const std::optional<FileId>& out
 
 }  // namespace
 
-Producers::Producers(ProducerContext context, std::size_t thread_count)
+Producers::Producers(ProducerContext context, std::size_t file_reader_count)
     : context_(std::move(context)), summaries_(context_.sources.size()) {
   for (std::size_t index = 0; index < summaries_.size(); ++index) {
     summaries_[index].name = context_.sources[index].name;
+    order_.push_back(index);
   }
+  const auto files = std::stable_partition(order_.begin(), order_.end(), [this](std::size_t index) {
+    return may_wait(context_.sources[index].name);
+  });
+  waiting_count_ = static_cast<std::size_t>(files - order_.begin());
+  const std::size_t file_count = order_.size() - waiting_count_;
+  const std::size_t thread_count = waiting_count_ + std::min(file_reader_count, file_count);
   const std::lock_guard lock(mutex_);
   for (; running_ < thread_count; ++running_) {
     try {
@@ -37,6 +45,11 @@ Producers::Producers(ProducerContext context, std::size_t thread_count)
       break;
     }
   }
+  missing_threads_ = thread_count - running_;
+  if (running_ >= waiting_count_) return;
+  context_.report_note("only " + std::to_string(running_) + " threads could be started for " +
+                       std::to_string(waiting_count_) +
+                       " inputs that wait for their writers: some are read later");
 }
 
 Producers::~Producers() {
@@ -74,13 +87,23 @@ std::vector<SourceSummary> Producers::summaries() const {
 
 void Producers::run() {
   while (!context_.control.is_stopping()) {
-    // relaxed: each index is drawn once, whatever the order.
-    const std::size_t index = next_source_.fetch_add(1, std::memory_order_relaxed);
-    if (index >= context_.sources.size()) break;
-    read_source(index);
+    // relaxed: each place is drawn once, whatever the order.
+    const std::size_t place = next_place_.fetch_add(1, std::memory_order_relaxed);
+    if (place >= order_.size()) break;
+    read_source(order_[place]);
+    if (place < waiting_count_ && !replaces_missing_thread()) break;
   }
   const std::lock_guard lock(mutex_);
   if (--running_ == 0) done_.notify_all();
+}
+
+// After its input a thread of its own ends, so that no more threads read files than were asked for;
+// unless one that should read them could not be started.
+bool Producers::replaces_missing_thread() {
+  const std::lock_guard lock(mutex_);
+  if (missing_threads_ == 0) return false;
+  --missing_threads_;
+  return true;
 }
 
 void Producers::read_source(std::size_t source_index) {

@@ -35,12 +35,18 @@ struct ProducerContext {
 
 /// Threads that read the sources, each a whole one at a time, and insert their lines one by one.
 ///
+/// A source that may wait for its writer (see may_wait) has a thread of its own from the start.
+/// With fewer threads than such sources, a writer that fills several of them in turn would wait for
+/// ever for a source that nobody reads yet, while every thread waits for more of the others.
+///
 /// A source's lines go in by its number as the key: into one partition, so they stay in order.
 /// When the run stops, files are left at once, for they can be read again. From anything else what
 /// has been read is gone, so its lines are inserted first.
 class Producers {
  public:
-  Producers(ProducerContext context, std::size_t thread_count);
+  /// `file_reader_count` threads at most read the sources that do not wait: files.
+  /// Throws      std::system_error if the system allows no thread at all.
+  Producers(ProducerContext context, std::size_t file_reader_count);
   /// Requires    all done, or abandon().
   ~Producers();
   Producers(const Producers&) = delete;
@@ -69,14 +75,19 @@ class Producers {
   };
 
   void run();
+  [[nodiscard]] bool replaces_missing_thread();
   void read_source(std::size_t source_index);
   [[nodiscard]] bool read_lines(std::size_t source_index, Tally& tally);
   void insert(std::size_t source_index, Line& line, Tally& tally);
   void publish(std::size_t source_index, Tally& tally);
 
+  // Fixed before the first thread is started.
   const ProducerContext context_;
+  std::vector<std::size_t> order_;  // of the sources: those that may wait are first
+  std::size_t waiting_count_ = 0;   // how many those are
+
   std::vector<std::thread> threads_;
-  std::atomic<std::size_t> next_source_{0};  // drawn by the threads
+  std::atomic<std::size_t> next_place_{0};  // in order_; drawn by the threads
 
   // Statistics, written by the threads once for each piece read.
   std::atomic<std::uint64_t> lines_{0};
@@ -86,6 +97,7 @@ class Producers {
   mutable std::mutex mutex_;
   std::condition_variable_any done_;
   std::size_t running_ = 0;               // guarded by mutex_
+  std::size_t missing_threads_ = 0;       // guarded by mutex_: could not be started
   std::vector<SourceSummary> summaries_;  // guarded by mutex_
 };
 
