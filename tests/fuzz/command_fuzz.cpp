@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -95,6 +96,10 @@ void check_arguments(const std::vector<std::string>& arguments) {
     const IngestSettings settings = ingest.settings();
     settings.buffer.validate();
     require(!settings.inputs.empty(), "no input");
+    for (const std::string& input : settings.inputs) {
+      const bool is_typed = std::find(arguments.begin(), arguments.end(), input) != arguments.end();
+      require(is_typed || settings.inputs == std::vector<std::string>{"-"}, "a FILE nobody named");
+    }
     require(settings.max_line_bytes > 0, "no line is short enough");
     const bool needs_path = settings.sink.kind == SinkSpec::Kind::kSqlite ||
                             settings.sink.kind == SinkSpec::Kind::kFile;

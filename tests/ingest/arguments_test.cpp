@@ -106,6 +106,10 @@ TEST_SUITE("arguments") {
     CHECK(twice.exit_code == 2);
     CHECK(contains(twice.err, "'a.log' is given twice"));
 
+    const Outcome terminator = run({"ingest", "--sink", "null", "++"});
+    CHECK(terminator.exit_code == 2);
+    CHECK(contains(terminator.err, "'++': expected ./++"));
+
     const Outcome both = run({"ingest", "--sink", "stdout", "--json", "-"});
     CHECK(both.exit_code == 2);
     CHECK(contains(both.err, "--json"));
@@ -124,6 +128,26 @@ TEST_SUITE("arguments") {
     const Outcome outcome = run({"ingest", "--sink", "sqlite:" + database, "--max-size", "0"});
     CHECK(outcome.exit_code == 2);
     CHECK_FALSE(std::filesystem::exists(database));
+  }
+
+  TEST_CASE("a FILE is a name, whatever its characters") {
+    const TemporaryFolder folder;
+    const Words names{"[x]", "[]", "[a,b]", "{}", "%%", "a b", "bench", "--", "-x", "++"};
+    for (const std::string& name : names) folder.write(name, "in " + name + "\n");
+    folder.write("x", "in x\n");
+    for (const std::string& name : names) {
+      CAPTURE(name);
+      const std::string word = name == "++" ? "./++" : name;
+      Child child({.arguments = {"ingest", "--sink", "stdout", "--quiet", "x", "--", word},
+                   .folder = folder.path()});
+      const Outcome outcome = child.wait();
+      CHECK(outcome.exit_code == 0);
+      CHECK(outcome.err.empty());
+      CHECK((outcome.out == "in x\nin " + name + "\n" || outcome.out == "in " + name + "\nin x\n"));
+    }
+    Child child({.arguments = {"ingest", "[x]", "[]", "--sink", "stdout", "{}", "--quiet"},
+                 .folder = folder.path()});
+    CHECK(child.wait().out.size() == std::string("in [x]\nin []\nin {}\n").size());
   }
 
   TEST_CASE("every buffer option is accepted, with units") {

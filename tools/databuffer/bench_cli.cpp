@@ -2,6 +2,7 @@
 
 #include "tools/databuffer/outputs_cli.hpp"
 #include "tools/databuffer/quantities.hpp"
+#include "tools/databuffer/used_files.hpp"
 
 namespace databuffer::tools {
 
@@ -95,9 +96,10 @@ BenchSettings BenchCli::settings() const {
   settings.buffer = buffer_.checked();
   settings.workload = workload_.checked(settings.buffer.seed);
   settings.workload.workload.warm_up = warm_up_;
-  check_outputs({{"--sink", path_of(settings.workload.sink)},
-                 {"--json", settings.json_path},
-                 {"--csv", settings.csv_path}});
+  UsedFiles used(settings.prints_table() ? "the results go" : nullptr);
+  if (settings.workload.sink.has_value()) used.add_sink(*settings.workload.sink);
+  used.add_output("--json", settings.json_path);
+  used.add_output("--csv", settings.csv_path);
   check_rate(settings.workload.workload, "--seconds", settings.measured);
   return settings;
 }

@@ -18,6 +18,9 @@ struct BenchSettings {
   Duration measured = std::chrono::seconds{5};  ///< After the workload's warm-up.
   std::optional<std::string> json_path;         ///< "-" is standard output; so is the next.
   std::optional<std::string> csv_path;
+
+  /// Whether standard output gets the results for people.
+  [[nodiscard]] bool prints_table() const { return json_path != "-" && csv_path != "-"; }
 };
 
 /// The arguments of `databuffer bench`.

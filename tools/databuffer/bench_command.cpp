@@ -17,8 +17,7 @@ struct Outputs {
   explicit Outputs(const BenchSettings& settings) {
     if (settings.json_path.has_value()) json.emplace("--json", *settings.json_path);
     if (settings.csv_path.has_value()) csv.emplace("--csv", *settings.csv_path);
-    const bool is_taken = settings.json_path == "-" || settings.csv_path == "-";
-    if (!is_taken) table.emplace("standard output", "-");
+    if (settings.prints_table()) table.emplace("standard output", "-");
   }
 
   // Returns whether all of them could be written.

@@ -27,15 +27,23 @@ namespace databuffer::tools {
 
 /// What `databuffer ingest` was asked to do.
 struct IngestSettings {
-  std::vector<std::string> inputs;  ///< "-" is standard input. All different.
+  std::vector<std::string> inputs;    ///< "-" is standard input. All different.
+  std::vector<std::string> warnings;  ///< Of what was asked for; to be said before the run.
   SinkSpec sink;
   SinkSettings sink_settings;
-  std::size_t producers = 0;  ///< Threads; 0: one for each input, but not more than cores.
+  std::size_t producers = 0;  ///< Threads that read files; 0: one a file, at most one a core.
   std::uint64_t memory_bytes = 256U << 20U;      ///< See TextMemory.
   std::uint64_t max_line_bytes = 1'000'000'000;  ///< A longer line is an error of its input.
   std::optional<std::string> json_path;          ///< "-" is standard output.
   bool is_quiet = false;
   Options buffer;
+
+  /// Whether there is a summary for people, and whether it goes to standard output: not where the
+  /// lines go there.
+  [[nodiscard]] bool is_for_people() const { return !is_quiet && json_path != "-"; }
+  [[nodiscard]] bool prints_to_output() const {
+    return is_for_people() && sink.kind != SinkSpec::Kind::kStdout;
+  }
 };
 
 /// One run: producers read lines into a buffer, whose handler writes them to a sink.

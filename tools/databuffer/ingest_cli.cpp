@@ -1,8 +1,13 @@
 #include "tools/databuffer/ingest_cli.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
+
+#include "tools/databuffer/line_reader.hpp"
+#include "tools/databuffer/used_files.hpp"
 
 namespace databuffer::tools {
 
@@ -27,8 +32,12 @@ Sinks:
   stdout       the same, to standard output; the summary then goes to standard error.
   null         counts, and stores nothing.
 
-Lines of one FILE are stored in their order, whatever the number of partitions and producers. A FILE
-that cannot be read is reported, and the others are read all the same. When the sink fails, reading
+No output may be a FILE, another output, or a file of the sink: that is refused, whatever name it has.
+Devices, such as /dev/null, may be shared. A FILE under two names is read twice, with a warning.
+
+Lines of one FILE are stored in their order, whatever the number of partitions and producers. Pipes,
+FIFOs and devices are all read at the same time, so it does not matter in which order they are filled.
+A FILE that cannot be read is reported, and the others are read all the same. When the sink fails, reading
 stops, and of every FILE the lines before the failed batch are stored, and none behind it.
 Lines are lost only if you ask for it, by --overflow, --insert-timeout or --close-timeout: the
 summary counts them.
@@ -37,7 +46,7 @@ Units: TIME is a number with ns, us, ms, s, m or h, or forever; COUNT may end in
 is in bytes and may end in k, M, G, Ki, Mi or Gi.
 
 Ctrl-C (SIGINT), SIGTERM and SIGHUP stop reading, store what was read, and print the summary. A second
-signal stops at once, and says what is lost.
+signal stops at once, and says what is lost. A signal that was ignored at the start (nohup) stays so.
 
 Exit codes: 0 all stored, 1 something failed, 2 wrong arguments, 128 + signal stopped by a signal.)";
 
@@ -49,6 +58,15 @@ Options ingest_defaults() {
   return options;
 }
 
+// Each of them has a thread of its own.
+void check_waiting(const std::vector<std::string>& inputs) {
+  const auto count = std::count_if(inputs.begin(), inputs.end(), may_wait);
+  if (count <= static_cast<std::ptrdiff_t>(kMaxProducers)) return;
+  throw CLI::ValidationError("FILE", std::to_string(count) +
+                                         " pipes, FIFOs and devices: expected at most " +
+                                         std::to_string(kMaxProducers) + " such files");
+}
+
 }  // namespace
 
 IngestCli::IngestCli() : buffer_(ingest_defaults()) {}
@@ -56,8 +74,14 @@ IngestCli::IngestCli() : buffer_(ingest_defaults()) {}
 CLI::App* IngestCli::add_to(CLI::App& app) {
   CLI::App* const command = app.add_subcommand("ingest", kDescription);
   command->footer(kFooter);
-  command->add_option("FILE", settings_.inputs, "Files to read; - is standard input")
-      ->type_name("");
+  // Each word as it is. CLI11 would take "[a,b]" for two words where it takes extra arguments, and
+  // "{}" for none where it converts them; so it is told to wait for very many.
+  files_ =
+      command->add_option("FILE")
+          ->description("Files to read; - is standard input")
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+          ->expected(CLI::detail::expected_max_vector_size, CLI::detail::expected_max_vector_size)
+          ->type_name("");
   add_flags(*command);
   buffer_.add_to(*command);
   return command;
@@ -71,7 +95,8 @@ void IngestCli::add_flags(CLI::App& command) {
   add_parsed(
       command, "--producers", settings_.producers,
       [](const std::string& text) { return parse_count_within(text, 1, kMaxProducers); },
-      "Threads that read, each a whole FILE at a time; 1 to 1024")
+      "Threads that read, each a whole FILE at a time; 1 to 1024. A pipe, a FIFO or a device has "
+      "one more of its own")
       ->default_str("one for each FILE, at most one for each core")
       ->type_name("COUNT");
   add_parsed(command, "--memory", settings_.memory_bytes, parse_bytes,
@@ -107,6 +132,7 @@ void IngestCli::add_flags(CLI::App& command) {
 IngestSettings IngestCli::settings() const {
   IngestSettings settings = settings_;
   settings.buffer = buffer_.checked();
+  settings.inputs = files_->results();
   if (settings.inputs.empty()) settings.inputs.emplace_back("-");
   std::set<std::string> seen;
   for (const std::string& input : settings.inputs) {
@@ -117,11 +143,12 @@ IngestSettings IngestCli::settings() const {
                       "expected each once");
     }
   }
-  if (settings.json_path == "-" && settings.sink.kind == SinkSpec::Kind::kStdout) {
-    throw CLI::ValidationError("--json",
-                               "'-': standard output is taken by --sink stdout; expected "
-                               "a file");
-  }
+  check_waiting(settings.inputs);
+  UsedFiles used(settings.prints_to_output() ? "the summary goes" : nullptr);
+  used.add_sink(settings.sink);
+  for (const std::string& input : settings.inputs) used.add_input(input);
+  used.add_output("--json", settings.json_path);
+  settings.warnings = used.warnings();
   return settings;
 }
 

@@ -26,6 +26,7 @@ class IngestCli {
 
   IngestSettings settings_;
   BufferFlags buffer_;
+  const CLI::Option* files_ = nullptr;  // borrowed: FILE…, as typed
 };
 
 }  // namespace databuffer::tools

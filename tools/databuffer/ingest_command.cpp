@@ -51,11 +51,10 @@ bool print(const Summary& summary, const IngestSettings& settings, FileDescripto
     console.say(output + ": cannot write the summary: " + error_text(error));
     is_written = false;
   };
-  const bool is_for_people = !settings.is_quiet && settings.json_path != "-";
-  if (is_for_people && settings.sink.kind == SinkSpec::Kind::kStdout) {
-    check(write_fully(STDERR_FILENO, to_text(summary)), "standard error");
-  } else if (is_for_people) {
+  if (settings.prints_to_output()) {
     check(write_fully(STDOUT_FILENO, to_text(summary)), "standard output");
+  } else if (settings.is_for_people()) {
+    check(write_fully(STDERR_FILENO, to_text(summary)), "standard error");
   }
   if (json != nullptr) {
     const int error = write_fully(json->get(), to_json(summary));
@@ -71,6 +70,7 @@ int run_ingest(const IngestSettings& settings) {
   RunControl control;
   const SignalWatcher signals([&](int signal) { react(signal, control, console); });
 
+  for (const std::string& warning : settings.warnings) console.say(warning);
   std::optional<FileDescriptor> json;
   if (settings.json_path.has_value()) {
     json = open_json(*settings.json_path);

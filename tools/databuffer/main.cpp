@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "databuffer/version.hpp"
 #include "tools/databuffer/bench_cli.hpp"
@@ -39,6 +40,14 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
   return kWrongArguments;
 }
 
+// For CLI11 "++" ends a subcommand, silently: a file of that name would be ignored.
+void refuse_terminators(int argc, char** argv) {
+  for (int index = 1; index < argc; ++index) {
+    if (std::string_view(argv[index]) != "++") continue;
+    throw CLI::ValidationError("'++'", "expected ./++ for a file of that name");
+  }
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Gather items into batches, and store them; or measure how fast that is.",
                "databuffer");
@@ -51,6 +60,7 @@ int run(int argc, char** argv) {
   databuffer::tools::TuneCli tune;
   const CLI::App* const tune_command = tune.add_to(app);
   try {
+    refuse_terminators(argc, argv);
     app.parse(argc, argv);
     if (bench_command->parsed()) return databuffer::tools::run_bench(bench.settings());
     if (tune_command->parsed()) return databuffer::tools::run_tune(tune.settings());

@@ -5,6 +5,7 @@
 #include "tools/databuffer/outputs_cli.hpp"
 #include "tools/databuffer/quantities.hpp"
 #include "tools/databuffer/space_cli.hpp"
+#include "tools/databuffer/used_files.hpp"
 #include "tools/tuning/diagnosis.hpp"
 #include "tools/tuning/measure.hpp"
 
@@ -189,11 +190,12 @@ TuneSettings TuneCli::settings() const {
   settings.search.least_run_of =
       tuning::run_of_several_flushes(settings.workload.workload, settings.base);
   check_candidates(settings);
-  check_outputs({{"--sink", path_of(settings.workload.sink)},
-                 {"--json", settings.json_path},
-                 {"--csv", settings.csv_path},
-                 {"--plot", settings.plot_path},
-                 {"--report", settings.report_path}});
+  UsedFiles used(settings.prints_text() ? "the results go" : nullptr);
+  if (settings.workload.sink.has_value()) used.add_sink(*settings.workload.sink);
+  used.add_output("--json", settings.json_path);
+  used.add_output("--csv", settings.csv_path);
+  used.add_output("--plot", settings.plot_path);
+  used.add_output("--report", settings.report_path);
   if (settings.plot_path.has_value() && settings.plot_path->ends_with(".png")) {
     settings.plot_format = tuning::PlotFormat::kPng;
   }

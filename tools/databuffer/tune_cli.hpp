@@ -29,6 +29,11 @@ struct TuneSettings {
   tuning::PlotFormat plot_format = tuning::PlotFormat::kSvg;
   std::optional<std::string> report_path;
   bool is_quiet = false;
+
+  /// Whether standard output gets the results for people.
+  [[nodiscard]] bool prints_text() const {
+    return !is_quiet && json_path != "-" && csv_path != "-";
+  }
 };
 
 /// The arguments of `databuffer tune`.

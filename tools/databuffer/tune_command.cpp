@@ -26,8 +26,7 @@ struct Outputs {
     if (settings.csv_path.has_value()) csv.emplace("--csv", *settings.csv_path);
     if (settings.plot_path.has_value()) plot.emplace("--plot", *settings.plot_path);
     if (settings.report_path.has_value()) report.emplace("--report", *settings.report_path);
-    const bool is_taken = settings.json_path == "-" || settings.csv_path == "-";
-    if (!settings.is_quiet && !is_taken) text.emplace("standard output", "-");
+    if (settings.prints_text()) text.emplace("standard output", "-");
   }
 
   // Returns whether all of them could be written.

@@ -67,11 +67,6 @@ void check_rate(const tuning::Workload& workload, const std::string& flag, Durat
                     format_duration(least_length) + " or more");
 }
 
-std::optional<std::string> path_of(const std::optional<SinkSpec>& sink) {
-  if (!sink.has_value() || sink->path.empty()) return std::nullopt;
-  return sink->path;
-}
-
 double parse_percent(const std::string& text) {
   constexpr const char* kForm = "expected a percentage from 0% to 100%, such as 10% or 0.5%";
   std::string_view number = text;

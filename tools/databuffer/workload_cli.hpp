@@ -48,9 +48,6 @@ class WorkloadFlags {
 /// nothing. Throws      CLI::ValidationError that names both.
 void check_rate(const tuning::Workload& workload, const std::string& flag, Duration length);
 
-/// The file that a sink writes to, if any: for check_outputs().
-[[nodiscard]] std::optional<std::string> path_of(const std::optional<SinkSpec>& sink);
-
 /// A share in percent: "20%" or "0.5%" is 0.2 or 0.005; the sign may be left out. 0 to 100.
 /// Throws      BadQuantity.
 [[nodiscard]] double parse_percent(const std::string& text);
