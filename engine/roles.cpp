@@ -35,6 +35,13 @@ bool RoleFrame::is_in_hook() noexcept {
   return false;
 }
 
+bool RoleFrame::holds_a_turn_of(const Core& core) noexcept {
+  for (const RoleFrame* frame = innermost; frame != nullptr; frame = frame->outer_) {
+    if (frame->core_ == &core && frame->turn_ != nullptr) return true;
+  }
+  return false;
+}
+
 bool RoleFrame::holds(const Turn& turn) noexcept {
   for (const RoleFrame* frame = innermost; frame != nullptr; frame = frame->outer_) {
     if (frame->turn_ == &turn) return true;

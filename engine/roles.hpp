@@ -31,6 +31,7 @@ class RoleFrame {
   /// Whether this thread is inside a hook, of any buffer.
   [[nodiscard]] static bool is_in_hook() noexcept;
   [[nodiscard]] static bool holds(const Turn& turn) noexcept;
+  [[nodiscard]] static bool holds_a_turn_of(const Core& core) noexcept;
 
  private:
   RoleFrame(const Core& core, Role role, const Turn* turn) noexcept;

@@ -98,7 +98,7 @@ class alignas(kDestructiveBytes) SegmentPool {
   static constexpr std::size_t kSegmentBytes = QueueTraits<T>::block_items() * sizeof(T) + 512;
 
   /// Throws std::bad_alloc.
-  SegmentPool() {
+  SegmentPool() : make_(&make) {
     if (!none_.token.valid()) throw std::bad_alloc();
   }
   ~SegmentPool() {
@@ -119,13 +119,9 @@ class alignas(kDestructiveBytes) SegmentPool {
   /// was memory for the rest only.)
   [[nodiscard]] Segment<T>* take_or_make() noexcept {
     if (Segment<T>* const segment = take(); segment != nullptr) return segment;
-    void* const storage = allocate(sizeof(Segment<T>), alignof(Segment<T>));
-    if (storage == nullptr) return nullptr;
-    segments_.fetch_add(1, std::memory_order_relaxed);  // relaxed: a statistic
-    auto* const segment = ::new (storage) Segment<T>(QueueTraits<T>::block_items());
-    if (segment->token.valid()) return segment;
-    destroy(segment);
-    return nullptr;
+    Segment<T>* const made = make_();
+    if (made != nullptr) segments_.fetch_add(1, std::memory_order_relaxed);  // relaxed: a statistic
+    return made;
   }
 
   /// Takes back a chain of segments, from `first` to `last`. Requires    they are empty, filled to
@@ -152,6 +148,19 @@ class alignas(kDestructiveBytes) SegmentPool {
   [[nodiscard]] Segment<T>* none() noexcept { return &none_; }
 
  private:
+  static Segment<T>* make() noexcept {
+    void* const storage = allocate(sizeof(Segment<T>), alignof(Segment<T>));
+    if (storage == nullptr) return nullptr;
+    auto* const segment = ::new (storage) Segment<T>(QueueTraits<T>::block_items());
+    if (segment->token.valid()) return segment;
+    segment->~Segment();
+    release(segment, alignof(Segment<T>));
+    return nullptr;
+  }
+
+  // make(), as it is in the copy of the library that made the buffer. A segment points to code of
+  // the queue, and the producer that makes it may be in a plugin that is unloaded before it ends.
+  Segment<T>* (*const make_)() noexcept;
   std::mutex mutex_;
   Segment<T>* free_ = nullptr;            // guarded by the mutex
   std::atomic<std::size_t> segments_{0};  // written by whoever makes or frees one; read by info
