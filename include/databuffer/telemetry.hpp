@@ -83,14 +83,14 @@ class HookTable;
 }
 
 /// Hooks on events, each known by an id. One object for each buffer (Buffer::telemetry()) and one
-/// for all buffers of the process (databuffer::telemetry()); where the process has several copies of
-/// the library, for all that were made by the caller's copy.
+/// for all buffers of the process (databuffer::telemetry()); where the process has several copies
+/// of the library, for all that were made by the caller's copy.
 ///
 /// A hook runs on the thread on which the event happens, with no lock held, so it may call the
-/// buffer, attach and detach; what it does on its thread makes no events, in any buffer. A hook that
-/// throws is detached and counted; nothing else breaks.
-/// Detaching does not wait: a call that began before may still be running on another thread.
-/// While nothing is attached no clock is read and nothing is allocated.
+/// buffer, attach and detach; what it does on its thread makes no events, in any buffer. A hook
+/// that throws is detached and counted; nothing else breaks. Detaching does not wait: a call that
+/// began before may still be running on another thread. While nothing is attached no clock is read
+/// and nothing is allocated.
 class Telemetry {
  public:
   explicit Telemetry(std::shared_ptr<detail::HookTable> hooks) noexcept;
