@@ -1,5 +1,8 @@
 #include "databuffer/clock.hpp"
 
+#include <cstddef>
+#include <new>
+
 #include "engine/times.hpp"
 
 namespace databuffer {
@@ -15,8 +18,10 @@ class SteadyClock final : public Clock {
 }  // namespace
 
 const Clock& steady_clock() noexcept {
-  // Never destroyed: a detached consumer reads it to the very end of the process.
-  static const auto* const clock = new SteadyClock;
+  // Never destroyed: a detached consumer reads it to the very end of the process. In a place of its
+  // own: the first look may come where there is no memory.
+  alignas(SteadyClock) static std::byte place[sizeof(SteadyClock)];
+  static const Clock* const clock = ::new (static_cast<void*>(place)) SteadyClock;
   return *clock;
 }
 

@@ -23,9 +23,12 @@ inline constexpr Duration kForever = Duration::max();
 template <class Rep, class Period>
 [[nodiscard]] constexpr Duration saturate(std::chrono::duration<Rep, Period> wanted) noexcept {
   using Wide = std::chrono::duration<long double, std::nano>;
+  if constexpr (std::chrono::treat_as_floating_point_v<Rep>) {
+    // First: no constant expression goes on to calculate with what is not a number.
+    if (!(wanted.count() >= Rep{0} || wanted.count() <= Rep{0})) return Duration::zero();
+  }
   if (Wide(wanted) >= Wide(Duration::max())) return Duration::max();
   if (Wide(wanted) <= Wide(Duration::min())) return Duration::min();
-  if (!(Wide(wanted) >= Wide::zero() || Wide(wanted) <= Wide::zero())) return Duration::zero();
   // Otherwise the cast would multiply first, by what may not fit, or in what is less precise.
   using Factor = std::ratio_divide<Period, Duration::period>;
   if constexpr (std::is_integral_v<Rep> && (Factor::num == 1 || Factor::den == 1)) {

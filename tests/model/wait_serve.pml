@@ -427,6 +427,11 @@ inline wait_for_room() {
 #ifndef BROKEN_LEAVES_THE_BAR
       serve(0, PARTITIONS - 1);
 #endif
+      /* the bar of who waits for nothing any more would refuse those who do not wait */
+      assert(waiting > 0 || !is_barred[0]);
+#if PARTITIONS > 1
+      assert(waiting > 0 || !is_barred[1]);
+#endif
       mutex = false;
       wake();
       left = 0  /* kTimedOut */
