@@ -32,8 +32,7 @@ constexpr bool kHasLinesOfItsOwn = alignof(T) >= kDestructiveBytes &&
 static_assert(kHasLinesOfItsOwn<Seat>);
 static_assert(kHasLinesOfItsOwn<LaneSlot<std::uint64_t>>);
 // What an insert reads and writes of it is one line, also where a line is 64 bytes.
-static_assert(offsetof(LaneSlot<std::uint64_t>, tail) + sizeof(LaneSlot<std::uint64_t>::tail) <=
-              64);
+static_assert(offsetof(LaneSlot<std::uint64_t>, tail) + sizeof(void*) <= 64);
 static_assert(offsetof(LaneSlot<std::uint64_t>, head) >= 64);
 
 // Shared parts: none shares a line with what lies beside it.

@@ -126,6 +126,7 @@ bool BufferCore::drop_oldest(InsertCall& call, Partition& partition, Slot& slot)
   if (oldest && (&oldest->partition() != &partition || oldest->cargo().size() >= kDropItems)) {
     oldest->hand_over();
     oldest.reset();
+    if (is_forked()) return false;  // on_drop forked: the turn may be held for ever.
   }
   if (!oldest) oldest.emplace(*this, partition);
   if (!partition.turn.try_acquire()) {

@@ -119,8 +119,12 @@ class StuckHandler {
   void operator()(std::span<Item> /*items*/) {
     ++inside;
     may_return.wait();
+    ++left;
   }
+  /// Whether every call has returned.
+  [[nodiscard]] bool is_free() const { return left == inside; }
   std::atomic<int> inside{0};
+  std::atomic<int> left{0};
   std::latch may_return{1};
 };
 
@@ -177,6 +181,7 @@ TEST_SUITE("close") {
     CHECK(report.ledger.balances());
     CHECK(dropped == 2);
     handler.may_return.count_down();
+    CHECK(eventually([&] { return handler.is_free(); }));
     // Waits for the whole: while the call returns, its item counts as flushed and as in flight.
     const databuffer::Ledger expected{.accepted = 3,
                                       .flushed = 1,
@@ -221,6 +226,7 @@ TEST_SUITE("close") {
     }  // The destructor does not wait again: it would, with nobody to wake it.
     CHECK(databuffer::stress::tasks_named("stuck.").size() == 3);
     handler.may_return.count_down();
+    CHECK(eventually([&] { return handler.is_free(); }));
     CHECK(eventually([] { return databuffer::stress::tasks_named("stuck.").empty(); }));
   }
 

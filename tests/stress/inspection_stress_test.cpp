@@ -133,7 +133,8 @@ TEST_SUITE("inspection") {
     constexpr std::size_t kProducers = 4;
     constexpr std::size_t kCapacity = 1000;
     constexpr std::size_t kUnasked = kCapacity / 64;  // of each producer: see Options::capacity
-    Buffer<Item> buffer({.name = "size", .max_size = 100, .capacity = kCapacity},
+    constexpr std::size_t kBatch = 100;
+    Buffer<Item> buffer({.name = "size", .max_size = kBatch, .capacity = kCapacity},
                         [](std::span<Item>) {});
     Crew crew;
     crew.add(kProducers, [&](std::size_t) {
@@ -146,8 +147,9 @@ TEST_SUITE("inspection") {
       REQUIRE(ledger.accepted >= ledger.flushed + ledger.pending);
     }
     crew.join();
-    // Unsigned: a negative one would be enormous.
-    CHECK(largest <= kCapacity + kProducers * kUnasked);
+    // Unsigned: a negative one would be enormous. A batch that is just leaving counts until its
+    // room is free, and others may use that room already.
+    CHECK(largest <= kCapacity + kProducers * kUnasked + kBatch);
     static_cast<void>(buffer.sync_flush());
     CHECK(buffer.size() == 0);
   }

@@ -116,6 +116,12 @@ void* operator new(std::size_t bytes) {
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return databuffer::support::take_or_throw(bytes, static_cast<std::size_t>(alignment));
 }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return databuffer::support::take(bytes, alignof(std::max_align_t));
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  databuffer::support::give_back(memory);
+}
 void operator delete(void* memory) noexcept { databuffer::support::give_back(memory); }
 void operator delete(void* memory, std::size_t) noexcept { databuffer::support::give_back(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept {

@@ -19,11 +19,13 @@ namespace databuffer::detail {
 /// other type that is equal to nullptr.
 template <class F>
 [[nodiscard]] bool is_null(const F& callable) {
-  if constexpr (std::is_function_v<F> || (std::is_class_v<F> && requires { +callable; })) {
-    return false;  // A function, or a lambda that converts to a pointer to one: comparing warns.
-  } else if constexpr (requires {
-                         { callable == nullptr } -> std::convertible_to<bool>;
-                       }) {
+  // A function, or a lambda that converts to a pointer to one, is something: comparing warns.
+  constexpr bool kIsSomething =
+      std::is_function_v<F> || (std::is_class_v<F> && requires { +callable; });
+  constexpr bool kCompares = requires {
+    { callable == nullptr } -> std::convertible_to<bool>;
+  };
+  if constexpr (kCompares && !kIsSomething) {
     return callable == nullptr;
   } else {
     return false;
