@@ -24,6 +24,8 @@ enum class Way : std::uint8_t {
 // Much longer than a processor keeps a store to itself.
 constexpr std::chrono::milliseconds kMoment{10};
 
+constinit std::atomic<std::uint64_t> fences{0};
+
 long membarrier(int command) noexcept { return syscall(SYS_membarrier, command, 0U, 0); }
 
 bool register_process() noexcept {
@@ -69,7 +71,12 @@ bool has_heavy_fence() noexcept {
   return way().load(std::memory_order_acquire) == Way::kMembarrier;
 }
 
+std::uint64_t heavy_fence_count() noexcept {
+  return fences.load(std::memory_order_relaxed);  // relaxed: a statistic
+}
+
 void heavy_fence() noexcept {
+  fences.fetch_add(1, std::memory_order_relaxed);  // relaxed: a statistic
   // acquire: pairs with the release in wait_for_light_fences().
   Way now = way().load(std::memory_order_acquire);
   if (now == Way::kMembarrier) {

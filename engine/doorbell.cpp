@@ -58,9 +58,8 @@ std::int64_t Doorbell::missing() const noexcept {
   return missing_.load(std::memory_order_acquire);
 }
 
-bool Doorbell::correct(std::int64_t unseen) noexcept {
-  // acq_rel: as in count_down().
-  return missing_.fetch_sub(unseen, std::memory_order_acq_rel) > unseen;
+void Doorbell::correct(std::int64_t unseen) noexcept {
+  missing_.fetch_sub(unseen, std::memory_order_acq_rel);  // acq_rel: as in count_down()
 }
 
 void Doorbell::disarm() noexcept {

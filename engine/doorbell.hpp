@@ -64,7 +64,8 @@ class Doorbell {
     // subtracted twice (an early ring), never not at all (a late one).
     const std::int64_t counted_down = (wanted - before) - missing();
     const auto after = static_cast<std::int64_t>(count());  // [A2]
-    if (correct(after - before - counted_down) && is_armed()) return true;
+    correct(after - before - counted_down);
+    if (is_armed()) return true;
     disarm();
     return false;
   }
@@ -95,7 +96,7 @@ class Doorbell {
 
   void begin_watch(std::int64_t missing) noexcept;
   [[nodiscard]] std::int64_t missing() const noexcept;
-  [[nodiscard]] bool correct(std::int64_t unseen) noexcept;
+  void correct(std::int64_t unseen) noexcept;
 
   // Read by every producer at every insert: on a line of its own, quiet while the partition is hot.
   // Written by the consumer, and once by the producer that rings. 0, or the number of the arming;

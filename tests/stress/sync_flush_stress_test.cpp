@@ -224,6 +224,19 @@ TEST_SUITE("sync_flush") {
     CHECK(without_result == 0);
   }
 
+  TEST_CASE("an item is in flight before it is not pending: a poll never finds it in neither") {
+    std::atomic<std::uint32_t> handled{0};
+    Buffer<Item> buffer({.name = "neither", .max_size = 1},
+                        [&](std::span<Item>, const FlushContext&) { ++handled; });
+    std::uint32_t too_early = 0;
+    for (std::uint32_t item = 1; item <= 20'000; ++item) {
+      REQUIRE(buffer.insert(Item{}) == InsertStatus::kAccepted);
+      while (buffer.sync_flush(0s)[0].status != CallStatus::kDone) continue;
+      if (handled != item) ++too_early;
+    }
+    CHECK(too_early == 0);
+  }
+
   TEST_CASE("while close is at work it is not done for a partition that is not") {
     std::latch is_blocked{1};
     std::latch may_go_on{1};

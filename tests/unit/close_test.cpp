@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "databuffer/detail/fence.hpp"
 #include "support/items.hpp"
 #include "support/manual_buffer.hpp"
 #include "support/print.hpp"
@@ -101,6 +102,26 @@ TEST_SUITE("close") {
       CHECK(buffer.handled() == numbers(0, 5));
       CHECK(dropped == numbers(5, 18));
     }
+  }
+
+  // A barrier cannot be seen. Without this one an insert that began before the close could be
+  // missed.
+  TEST_CASE("it makes every producer pass a barrier before it counts on their marks, once") {
+    ManualBuffer<int> buffer;
+    buffer.work();  // armed, as an empty partition is
+    const std::uint64_t fences = detail::heavy_fence_count();
+    CHECK(buffer->close().status == CallStatus::kDone);
+    CHECK(detail::heavy_fence_count() == fences + 1);
+    buffer->close();
+    CHECK(detail::heavy_fence_count() == fences + 1);
+  }
+
+  TEST_CASE("at its deadline it does so again, for inserts that are still inside") {
+    ManualBuffer<int> buffer({.max_size = 1, .capacity = 10});
+    buffer->insert_batch(numbers(0, 3));
+    const std::uint64_t fences = detail::heavy_fence_count();
+    CHECK(buffer->close(0s).status == CallStatus::kTimedOut);
+    CHECK(detail::heavy_fence_count() >= fences + 2);
   }
 
   TEST_CASE("a timeout of 0 that is enough is done") {

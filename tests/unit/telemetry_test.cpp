@@ -163,6 +163,18 @@ TEST_SUITE("telemetry events") {
     CHECK(listener.events[1].error_text == "no");
   }
 
+  TEST_CASE("flush: no age is negative, though the times that do_work is given go back") {
+    Listener listener;
+    ManualBuffer<int> buffer({.max_size = 2});
+    listener.listen(buffer, {Event::kFlushStart});
+    buffer->insert(1);
+    buffer->do_work(buffer.now());
+    buffer->insert(2);
+    buffer->do_work(buffer.now() - 5s);
+    REQUIRE(listener.events.size() == 1);
+    CHECK(listener.events[0].age == 0ns);
+  }
+
   TEST_CASE("blocked: once for a call that finds no room, with the items that wait") {
     Listener listener;
     ManualBuffer<int> buffer({.max_size = 2, .capacity = 2});

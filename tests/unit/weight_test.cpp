@@ -58,6 +58,34 @@ class WeighedBuffer {
 };
 
 TEST_SUITE("weight") {
+  TEST_CASE("an item whose weigher throws only later weighs nothing, and parts no batch") {
+    bool throws = false;
+    std::vector<std::vector<int>> batches;
+    ManualClock clock{TimePoint{1h}};
+    Buffer<int> buffer(
+        {.name = "later",
+         .max_size = 100,
+         .flush_interval = 1s,
+         .flush_jitter = 0ns,
+         .max_bytes = 100,
+         .weigh =
+             [&](const int&) {
+               if (throws) throw std::runtime_error("cannot be weighed");
+               return std::size_t{10};
+             },
+         .threading = Threading::kManual,
+         .clock = &clock},
+        [&](std::span<int> batch) { batches.emplace_back(batch.begin(), batch.end()); });
+    for (int item = 0; item < 5; ++item) {
+      REQUIRE(buffer.insert(int{item}) == InsertStatus::kAccepted);
+    }
+    throws = true;
+    buffer.do_work(clock.now());
+    buffer.do_work(clock.advance(1s));
+    CHECK(batches == std::vector<std::vector<int>>{{0, 1, 2, 3, 4}});
+    CHECK(buffer.ledger().balances());
+  }
+
   TEST_CASE("an item that would make the batch too heavy begins the next one (Q12)") {
     WeighedBuffer test(100, 1000);
     CHECK(test.buffer().try_insert(95) == InsertStatus::kAccepted);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 
 namespace databuffer::detail {
 
@@ -29,6 +30,9 @@ inline void light_fence() noexcept { std::atomic_signal_fence(std::memory_order_
 /// Registers the process on first use. Honours DATABUFFER_NO_MEMBARRIER in the environment. False
 /// for good after a refusal.
 [[nodiscard]] bool has_heavy_fence() noexcept;
+
+/// How often heavy_fence() was called: for tests, which cannot see a barrier.
+[[nodiscard]] std::uint64_t heavy_fence_count() noexcept;
 
 /// A full barrier on every thread of the process, or on this thread only where that is missing.
 /// Cost: one system call, some microseconds. Takes the lock of the list of buffers if membarrier
