@@ -61,13 +61,14 @@ void Drain::forget_departed() noexcept {
     Producer* kept = nullptr;
     while (producer != nullptr) {
       Producer* const older = producer->older;
+      // relaxed: a producer that has departed writes no more.
       const std::uint64_t items =
           Slot::items_of(producer->slot->word.load(std::memory_order_relaxed));
       if (!producer->has_departed || producer->drained != items) {
         kept = producer;
       } else {
         if (kept == nullptr) {
-          newest_.store(older, std::memory_order_relaxed);
+          newest_.store(older, std::memory_order_relaxed);  // relaxed: the lock excludes readers
         } else {
           kept->older = older;
         }

@@ -119,6 +119,7 @@ void Consumer::describe_ages(TimePoint now, PartitionInfo& info) const noexcept 
   Duration since = pending_since_.load(std::memory_order_relaxed);
   if (since == Doorbell::kNoTime) since = partition_.doorbell.rung_at();
   if (info.size > 0) info.pending_age = age_of(since);
+  // relaxed: as above
   info.in_flight_age = age_of(batch_since_.load(std::memory_order_relaxed));
 }
 

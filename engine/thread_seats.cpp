@@ -132,6 +132,7 @@ struct EndKey {
     has_key.store(pthread_key_create(&end_key, &end_thread) == 0, std::memory_order_relaxed);
   }
   ~EndKey() {
+    // relaxed: at the end of the process, or of the copy, an older value does no harm.
     if (has_key.exchange(false, std::memory_order_relaxed)) pthread_key_delete(end_key);
   }
 };
@@ -140,6 +141,7 @@ struct EndKey {
 ThreadSeats* seats_of_this_thread() {
   static const EndKey key;
   if (own_seats != nullptr) return own_seats;
+  // relaxed: the guard of `key` orders it after its making.
   if (has_ended || !has_key.load(std::memory_order_relaxed)) return nullptr;
   auto fresh = std::make_unique<ThreadSeats>();
   if (pthread_setspecific(end_key, fresh.get()) != 0) return nullptr;

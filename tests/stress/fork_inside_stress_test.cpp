@@ -271,8 +271,6 @@ void fork_everywhere(databuffer::Threading threading, const std::vector<Place>& 
 
 }  // namespace
 
-// Not under the thread sanitizer: where a thread that was not the first ends a forked child, its
-// own runtime fails one of its checks.
 TEST_SUITE("fork inside") {
   TEST_CASE("at every place of a buffer with threads: the child ends, and delivers nothing") {
     fork_everywhere(
