@@ -252,7 +252,8 @@ bool Flusher::schedule_retry(const FlushResult& result, TimePoint now) noexcept 
 }
 
 // What the result names: those not named are done, those that failed are given up, and the range
-// shrinks to those to be tried again, of which the result's words are returned. Goes on without memory, too.
+// shrinks to those to be tried again, of which the result's words are returned.
+// Goes on without memory, too.
 Flusher::ItemResults Flusher::settle_items(FlushResult& result, Range& range) noexcept {
   put_in_order(result, range.count);
   std::vector<ItemResult>& named = result.items_;
