@@ -2,7 +2,10 @@
 // options, callers and faults, in each of which every item must have exactly one end, in order, and
 // the ledger must say which.
 //
-// Half of the rounds are short and full of faults, half let millions of items pass.
+// Half of the rounds are short and full of faults, some of them with threads that come and go by
+// the thousand; half let millions of items pass. In a quarter of all, the program loads two
+// plugins, each with its own copy of the library: any copy makes the buffer, and producers use the
+// code of all.
 //
 //   soak [--seconds N] [--rounds N] [--seed N] [--interval N]
 //
@@ -11,18 +14,22 @@
 // runs the same options and decisions again (the threads still meet as they like). A round that
 // hangs ends with the stacks of all threads and exit code 124.
 
+#include <dlfcn.h>
+
 #include <charconv>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <list>
 #include <random>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "stress/copy.hpp"
 #include "stress/random_numbers.hpp"
 #include "stress/random_round.hpp"
 #include "stress/random_setting.hpp"
@@ -31,6 +38,8 @@
 
 namespace {
 
+using databuffer::stress::Copy;
+using databuffer::stress::Outside;
 using databuffer::stress::Random;
 using databuffer::stress::Round;
 using databuffer::stress::Setting;
@@ -76,6 +85,33 @@ Arguments parse(int argc, char** argv) {
   return arguments;
 }
 
+/// A plugin: stress/copy.cpp.
+class LoadedCopy {
+ public:
+  explicit LoadedCopy(const char* path) : handle_(dlopen(path, RTLD_NOW | RTLD_LOCAL)) {
+    if (handle_ == nullptr) throw std::runtime_error(dlerror());
+  }
+  ~LoadedCopy() { dlclose(handle_); }
+  LoadedCopy(const LoadedCopy&) = delete;
+  LoadedCopy& operator=(const LoadedCopy&) = delete;
+
+  [[nodiscard]] Copy copy() const {
+    const auto entry =
+        reinterpret_cast<decltype(&databuffer_test_copy)>(dlsym(handle_, "databuffer_test_copy"));
+    if (entry == nullptr) throw std::runtime_error(dlerror());
+    return entry();
+  }
+
+ private:
+  void* handle_;
+};
+
+Setting any_setting(Random& random) {
+  if (random.one_in(2)) return databuffer::stress::crowded_setting(random, true);
+  if (random.one_in(3)) return databuffer::stress::swarming_setting(random, true);
+  return databuffer::stress::random_setting(random, true);
+}
+
 void refuse_memory(std::size_t request, const std::function<void()>& call) {
   static_cast<void>(databuffer::support::refuse_from(request, call));
 }
@@ -112,12 +148,19 @@ int soak(const Arguments& arguments) {
   do {
     const std::uint64_t seed = arguments.seed + account.rounds();
     Random random(seed);
-    Setting setting = random.one_in(2) ? databuffer::stress::crowded_setting(random, true)
-                                       : databuffer::stress::random_setting(random, true);
-    const std::string what =
-        "--seed " + std::to_string(seed) + ": " + databuffer::stress::describe(setting);
+    Setting setting = any_setting(random);
+    std::list<LoadedCopy> loaded;
+    Outside outside{.refuse_memory = &refuse_memory};
+    if (random.one_in(4)) {
+      for (const char* const path : {DATABUFFER_COPIES}) {
+        outside.copies.push_back(loaded.emplace_back(path).copy());
+      }
+    }
+    const std::string what = "--seed " + std::to_string(seed) + ": " +
+                             databuffer::stress::describe(setting) + ", copies of the library " +
+                             std::to_string(1 + loaded.size());
     watchdog->start(what);
-    Round round(std::move(setting), random, &refuse_memory);
+    Round round(std::move(setting), random, std::move(outside));
     const std::string wrong = round.run(random);
     watchdog->stop();
     account.add(round.items());
@@ -143,5 +186,8 @@ int main(int argc, char** argv) {
   } catch (const std::invalid_argument& error) {
     static_cast<void>(std::fprintf(stderr, "soak: %s\n", error.what()));
     return kWrongArguments;
+  } catch (const std::runtime_error& error) {  // a plugin does not load
+    static_cast<void>(std::fprintf(stderr, "soak: %s\n", error.what()));
+    return kViolation;
   }
 }

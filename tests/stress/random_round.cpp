@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <list>
+#include <memory>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -14,10 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kShortThreads = 4;  // at once
-constexpr std::size_t kShortLife = 300;   // inserts
-constexpr std::size_t kLongestBatch = 2000;
-
 // Within a round: it does not last for a long flush_timeout.
 bool can_be_replaced(const Options& options) {
   return options.on_overdue == OnOverdue::kReplace && options.flush_timeout < kLongTimeout;
@@ -25,31 +22,38 @@ bool can_be_replaced(const Options& options) {
 
 }  // namespace
 
-Round::Round(Setting setting, Random& random, RefuseMemory refuse_memory)
+Round::Round(Setting setting, Random& random, Outside outside)
     : setting_(std::move(setting)),
-      refuse_memory_(refuse_memory),
+      refuse_memory_(outside.refuse_memory),
+      copies_(std::move(outside.copies)),
       handler_seed_(random.seed()),
       witness_(setting_.producers, setting_.options.partitions, setting_.most_items) {
+  copies_.push_back(databuffer_test_copy());
   setting_.options.on_drop = [this](std::span<Item> items, const DropInfo& info) {
     dropped(items, info);
   };
 }
 
 std::string Round::run(Random& random) {
-  Buffer<Item> buffer(setting_.options, [this](std::span<Item> items, const FlushContext& context) {
-    return handle(items, context);
-  });
+  const std::unique_ptr<Buffer<Item>> started = copy(random).start(
+      setting_.options, [this](std::span<Item> items, const FlushContext& context) {
+        return handle(items, context);
+      });
+  Buffer<Item>& buffer = *started;
   Crew crew;
   if (setting_.has_throwing_hooks) listen(buffer);
   if (setting_.has_meddlers) {
     crew.add([this, &buffer, seed = random.seed()] { meddle(buffer, seed); });
     crew.add([this, &buffer] { look_and_take(buffer); });
   }
-  if (setting_.has_short_threads) {
-    for (std::uint32_t worker = 0; worker < kShortThreads; ++worker) {
+  if (setting_.short_life != 0) {
+    for (std::size_t worker = 0; worker < setting_.lives_at_once; ++worker) {
       crew.add([this, &buffer, worker, seed = random.seed()] {
-        for (std::uint32_t index = worker; index < setting_.producers; index += kShortThreads) {
-          std::thread([&] { produce(buffer, index, seed ^ index); }).join();
+        for (std::size_t index = worker; index < setting_.producers && !is_over_;
+             index += setting_.lives_at_once) {
+          std::thread([&] {
+            produce(buffer, static_cast<std::uint32_t>(index), seed ^ index);
+          }).join();
         }
       });
     }
@@ -90,6 +94,10 @@ FlushResult Round::handle(std::span<Item> items, const FlushContext& context) {
   }
   flush(items);
   return FlushResult::ok();
+}
+
+const Copy& Round::copy(Random& random) const {
+  return copies_[random.number(0, copies_.size() - 1)];
 }
 
 FlushResult Round::fail(std::span<Item> items, Random& random) {
@@ -136,7 +144,8 @@ void Round::dropped(std::span<const Item> items, const DropInfo& info) {
 void Round::produce(Buffer<Item>& buffer, std::uint32_t index, std::uint64_t seed) {
   Random random(seed);
   std::uint32_t sequence = 0;
-  const std::size_t most_inserts = setting_.has_short_threads ? kShortLife : setting_.most_items;
+  const std::size_t most_inserts =
+      setting_.short_life != 0 ? setting_.short_life : setting_.most_items;
   for (std::size_t inserts = 0; inserts < most_inserts; ++inserts) {
     if (is_over_ || sequence + kLongestBatch >= setting_.most_items) return;
     if (random.one_in(setting_.one_insert_is_many_in)) {
@@ -158,27 +167,13 @@ void Round::maybe_without_memory(Random& random, Call call) {
 
 void Round::insert_one(Buffer<Item>& buffer, const Item item, Random& random) {
   InsertStatus status = InsertStatus::kClosed;
-  maybe_without_memory(random, [&] { status = insert_somehow(buffer, item, random); });
+  maybe_without_memory(random, [&] { status = copy(random).insert(buffer, item, random); });
   if (status == InsertStatus::kAccepted || status == InsertStatus::kDropped) witness_.took(item);
   if (status == InsertStatus::kClosed && !is_closed_) {
     witness_.findings().add("an open buffer answers closed");
   }
   if (status == InsertStatus::kNoMemory && !setting_.lacks_memory) {
     witness_.findings().add("there was memory, and an insert says no");
-  }
-}
-
-InsertStatus Round::insert_somehow(Buffer<Item>& buffer, const Item item, Random& random) {
-  switch (random.number(0, 4)) {
-    case 0:
-      return buffer.try_insert(item);
-    case 1:
-      return buffer.insert(item, std::chrono::microseconds{random.number(0, 500)});
-    case 2:
-      // One key for each producer: the items of a key keep their order anyhow.
-      return buffer.insert_keyed(item.producer, item);
-    default:
-      return buffer.insert(item);
   }
 }
 
@@ -191,10 +186,12 @@ std::uint32_t Round::insert_many(Buffer<Item>& buffer, std::uint32_t index, std:
   InsertBatchResult result;
   if (random.one_in(2)) {
     const std::chrono::microseconds timeout{random.number(0, 5000)};
-    maybe_without_memory(random, [&] { result = buffer.insert_batch(items, timeout); });
+    maybe_without_memory(random,
+                         [&] { result = copy(random).insert_vector(buffer, items, timeout); });
   } else {
     std::list<Item> listed(items.begin(), items.end());
-    maybe_without_memory(random, [&] { result = buffer.insert_batch(std::move(listed), 1ms); });
+    maybe_without_memory(random,
+                         [&] { result = copy(random).insert_list(buffer, std::move(listed)); });
   }
   for (std::size_t offset = 0; offset < result.accepted; ++offset) witness_.took(items[offset]);
   return first + static_cast<std::uint32_t>(items.size());

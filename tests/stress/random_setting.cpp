@@ -1,6 +1,7 @@
 #include "stress/random_setting.hpp"
 
 #include <sstream>
+#include <string>
 
 namespace databuffer::stress {
 namespace {
@@ -47,8 +48,8 @@ Options random_options(Random& random) {
 Setting random_setting(Random& random, bool can_lack_memory) {
   Setting setting;
   setting.options = random_options(random);
-  setting.has_short_threads = random.one_in(4);
-  setting.producers = setting.has_short_threads ? random.number(16, 64) : random.number(1, 16);
+  setting.short_life = random.one_in(4) ? 300 : 0;
+  setting.producers = setting.short_life != 0 ? random.number(16, 64) : random.number(1, 16);
   setting.one_insert_is_many_in = random.pick<std::size_t>({20, 20, 3});
   setting.one_batch_fails_in = random.pick<std::size_t>({0, 0, 2, 10});
   setting.one_batch_dawdles_in = random.pick<std::size_t>({0, 1, 5, 50});
@@ -65,9 +66,20 @@ Setting random_setting(Random& random, bool can_lack_memory) {
   return setting;
 }
 
+Setting swarming_setting(Random& random, bool can_lack_memory) {
+  Setting setting = random_setting(random, can_lack_memory);
+  setting.producers = random.number(1000, 4000);
+  setting.most_items = kLongestBatch + 100;
+  setting.short_life = random.pick<std::size_t>({1, 3, 20});
+  setting.lives_at_once = random.pick<std::size_t>({4, 64});
+  setting.one_insert_is_many_in = 100;
+  setting.lasts = std::chrono::milliseconds{random.number(50, 300)};
+  return setting;
+}
+
 Setting crowded_setting(Random& random, bool can_lack_memory) {
   Setting setting = random_setting(random, can_lack_memory);
-  setting.has_short_threads = false;
+  setting.short_life = 0;
   setting.producers = random.number(1, 8);
   setting.most_items = 1'000'000;
   setting.one_insert_is_many_in = random.pick<std::size_t>({1, 2, 20});
@@ -90,20 +102,23 @@ std::string describe(const Setting& setting) {
   const Options& options = setting.options;
   std::ostringstream out;
   out << "partitions " << options.partitions << ", producers " << setting.producers
-      << (setting.has_short_threads ? " that soon end" : "") << " of " << setting.most_items
-      << " items, max_size " << options.max_size << "+" << options.max_size_jitter << ", capacity "
-      << options.effective_capacity() << ", " << to_string(options.overflow) << ", "
-      << to_string(options.wait_strategy) << ", interval " << options.flush_interval.count() << "+"
-      << options.flush_jitter.count() << " ns, insert_timeout " << options.insert_timeout.count()
-      << " ns, many 1/" << setting.one_insert_is_many_in << ", fails 1/"
-      << setting.one_batch_fails_in << ", dawdles 1/" << setting.one_batch_dawdles_in
-      << ", stuck 1/" << setting.one_batch_is_stuck_in << ", throwing hooks "
-      << setting.has_throwing_hooks << ", lacks memory " << setting.lacks_memory << ", lasts "
-      << setting.lasts.count() << " ms, meddlers " << setting.has_meddlers << ", flushed first "
-      << setting.is_flushed_first << ", closed early " << setting.is_closed_early << " within "
-      << setting.close_timeout.count() << " ns, max_bytes " << options.max_bytes
-      << ", capacity_bytes " << options.effective_capacity_bytes() << ", attempts "
-      << options.retry.attempts << ", isolate " << options.retry.isolate << ", flush_timeout "
+      << (setting.short_life == 0 ? ""
+                                  : " of " + std::to_string(setting.short_life) + " inserts, " +
+                                        std::to_string(setting.lives_at_once) + " at once,")
+      << " of " << setting.most_items << " items, max_size " << options.max_size << "+"
+      << options.max_size_jitter << ", capacity " << options.effective_capacity() << ", "
+      << to_string(options.overflow) << ", " << to_string(options.wait_strategy) << ", interval "
+      << options.flush_interval.count() << "+" << options.flush_jitter.count()
+      << " ns, insert_timeout " << options.insert_timeout.count() << " ns, many 1/"
+      << setting.one_insert_is_many_in << ", fails 1/" << setting.one_batch_fails_in
+      << ", dawdles 1/" << setting.one_batch_dawdles_in << ", stuck 1/"
+      << setting.one_batch_is_stuck_in << ", throwing hooks " << setting.has_throwing_hooks
+      << ", lacks memory " << setting.lacks_memory << ", lasts " << setting.lasts.count()
+      << " ms, meddlers " << setting.has_meddlers << ", flushed first " << setting.is_flushed_first
+      << ", closed early " << setting.is_closed_early << " within " << setting.close_timeout.count()
+      << " ns, max_bytes " << options.max_bytes << ", capacity_bytes "
+      << options.effective_capacity_bytes() << ", attempts " << options.retry.attempts
+      << ", isolate " << options.retry.isolate << ", flush_timeout "
       << options.flush_timeout.count() << " ns, " << to_string(options.on_overdue);
   return out.str();
 }
