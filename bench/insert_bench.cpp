@@ -6,11 +6,14 @@
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "bench/alternatives/databuffer_contender.hpp"
 #include "bench/support.hpp"
@@ -88,6 +91,36 @@ BENCHMARK(BM_Buffer_TryInsert)
     ->UseRealTime()
     ->Setup(start_buffer)
     ->Teardown(stop_buffer);
+
+// One thread inserts into many buffers in turn: what it costs to find its seat in each, and to
+// have the lines of all in its cache. Nobody consumes meanwhile.
+void BM_Buffers_InsertInTurn(benchmark::State& state) {
+  const auto count = static_cast<std::size_t>(state.range(0));
+  const std::size_t rounds = std::max<std::size_t>(1, 100'000 / count);
+  const Options options{.name = "bench",
+                        .max_size = rounds + 1,
+                        .capacity = rounds + 1,
+                        .threading = Threading::kManual};
+  std::vector<std::unique_ptr<Buffer<std::uint64_t>>> buffers;
+  for (std::size_t made = 0; made < count; ++made) {
+    buffers.push_back(
+        std::make_unique<Buffer<std::uint64_t>>(options, [](std::span<std::uint64_t>) {}));
+  }
+  std::uint64_t refused = 0;
+  while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(rounds * count))) {
+    for (std::size_t round = 0; round < rounds; ++round) {
+      for (const auto& buffer : buffers) {
+        refused += buffer->insert(round) == InsertStatus::kAccepted ? 0 : 1;
+      }
+    }
+    state.PauseTiming();
+    for (const auto& buffer : buffers) benchmark::DoNotOptimize(buffer->take());
+    state.ResumeTiming();
+  }
+  if (refused != 0) state.SkipWithError("inserts were refused");
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_Buffers_InsertInTurn)->ArgName("buffers")->Arg(1)->Arg(2)->Arg(64)->Arg(1024);
 
 }  // namespace
 }  // namespace databuffer::bench

@@ -98,10 +98,11 @@ class Doorbell {
   [[nodiscard]] std::int64_t missing() const noexcept;
   void correct(std::int64_t unseen) noexcept;
 
-  // Read by every producer at every insert: on a line of its own, quiet while the partition is hot.
-  // Written by the consumer, and once by the producer that rings. 0, or the number of the arming;
-  // kSealed for good once the buffer has given up.
-  alignas(kDestructiveBytes) std::atomic<std::uint64_t> watch_{0};
+  // Read by every producer at every insert: on a line of its own, the second of its pair, quiet
+  // while the partition is hot. Written by the consumer, and once by the producer that rings. 0, or
+  // the number of the arming; kSealed for good once the buffer has given up.
+  alignas(kDestructiveBytes) char before_[kLineBytes]{};
+  std::atomic<std::uint64_t> watch_{0};
 
   // Written by producers while armed, and by the consumer.
   alignas(kDestructiveBytes) std::atomic<std::int64_t> missing_{0};

@@ -21,6 +21,9 @@ namespace databuffer::detail {
 namespace {
 
 constexpr std::size_t line_of(std::size_t offset) { return offset / kDestructiveBytes; }
+constexpr bool is_in_second_line(std::size_t offset) {
+  return offset % kDestructiveBytes >= kLineBytes;
+}
 
 template <class T>
 constexpr bool kHasLinesOfItsOwn = alignof(T) >= kDestructiveBytes &&
@@ -32,8 +35,8 @@ constexpr bool kHasLinesOfItsOwn = alignof(T) >= kDestructiveBytes &&
 static_assert(kHasLinesOfItsOwn<Seat>);
 static_assert(kHasLinesOfItsOwn<LaneSlot<std::uint64_t>>);
 // What an insert reads and writes of it is one line, also where a line is 64 bytes.
-static_assert(offsetof(LaneSlot<std::uint64_t>, tail) + sizeof(void*) <= 64);
-static_assert(offsetof(LaneSlot<std::uint64_t>, head) >= 64);
+static_assert(offsetof(LaneSlot<std::uint64_t>, tail) + sizeof(void*) <= kLineBytes);
+static_assert(offsetof(LaneSlot<std::uint64_t>, head) >= kLineBytes);
 
 // Shared parts: none shares a line with what lies beside it.
 static_assert(kHasLinesOfItsOwn<Doorbell>);
@@ -42,7 +45,13 @@ static_assert(kHasLinesOfItsOwn<WeightGate>);
 static_assert(kHasLinesOfItsOwn<Router>);
 static_assert(kHasLinesOfItsOwn<Core>);  // read-mostly: attention
 
+// Of the four lines that an insert touches beside its queue, two are the first of their pair (seat
+// and slot), two the second.
+static_assert(is_in_second_line(offsetof(Core, attention)));
+
 struct Layout {
+  static_assert(is_in_second_line(offsetof(Doorbell, watch_)));
+
   // watch_ is read by every insert, missing_ is written by those that are watched, armings_ by the
   // consumer.
   static_assert(line_of(offsetof(Doorbell, watch_)) != line_of(offsetof(Doorbell, missing_)));

@@ -166,10 +166,11 @@ class Core {
   virtual TimePoint do_work(TimePoint now) = 0;
   [[nodiscard]] virtual TimePoint next_deadline() const noexcept = 0;
 
-  // Read by every insert, written almost never: on a line of its own.
+  // Read by every insert, written almost never: on a line of its own, the second of its pair.
+  alignas(kDestructiveBytes) char before_[kLineBytes]{};
   // Written by close, fork, telemetry; read by producers.
-  alignas(kDestructiveBytes) std::atomic<std::uint32_t> attention;
-  char separation_[kDestructiveBytes - sizeof(std::uint32_t)]{};
+  std::atomic<std::uint32_t> attention;
+  char separation_[kLineBytes - sizeof(std::uint32_t)]{};
 
  private:
   [[nodiscard]] Seat* recall_seat() const noexcept;

@@ -155,7 +155,7 @@ struct alignas(kDestructiveBytes) LaneSlot : Slot {
 
   // Written by the holder of the turn, once for each segment; the first time by the producer,
   // before it publishes an item.
-  alignas(kDestructiveBytes / 2) Segment<T>* head = nullptr;
+  alignas(kLineBytes) Segment<T>* head = nullptr;
   SegmentPool<T>* const pool;  // borrowed
 
  private:
