@@ -237,7 +237,7 @@ void BufferCore::make_inert() noexcept {
   // the buffer's last owner: then nobody destroys it here.)
   pinned_ = weak_from_this().lock();
   hooks_->make_inert();
-  for (const auto& partition : partitions_) partition->drain.make_inert();
+  for (const auto& partition : partitions_) partition->lane->make_inert();
 }
 
 bool BufferCore::is_forked() const noexcept {

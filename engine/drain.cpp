@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <new>
 
 #include "databuffer/detail/assert.hpp"
 #include "engine/gate.hpp"
@@ -117,9 +116,6 @@ bool Drain::has_producer_inside() const noexcept {
 std::size_t Drain::slot_count() const noexcept {
   return slot_count_.load(std::memory_order_relaxed);  // relaxed: a statistic
 }
-
-// A thread that the child has not may have held it.
-void Drain::make_inert() noexcept { ::new (&list_mutex_) std::mutex; }
 
 Drain::Taken Drain::take(std::size_t count, std::size_t max_weight, Cargo& to) noexcept {
   count = std::min(count, to.room());

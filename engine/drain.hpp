@@ -10,6 +10,7 @@
 #include "databuffer/detail/lane.hpp"
 #include "databuffer/detail/slot.hpp"
 #include "engine/flush_requests.hpp"
+#include "engine/lock.hpp"
 
 namespace databuffer::detail {
 
@@ -79,9 +80,6 @@ class Drain {
   /// Producers, without those that have departed. Any thread.
   [[nodiscard]] std::size_t slot_count() const noexcept;
 
-  /// In a forked child, which has one thread: nobody holds the lock.
-  void make_inert() noexcept;
-
   struct Taken {
     std::size_t items = 0;
     std::size_t weight = 0;
@@ -123,7 +121,7 @@ class Drain {
   const Weigh* const weigh_;
 
   // The list: see above. Written under the lock.
-  mutable std::mutex list_mutex_;
+  mutable Mutex list_mutex_;
   std::atomic<Producer*> newest_{nullptr};      // owned, with all that are older
   std::uint64_t forgotten_items_ = 0;           // items of producers that are freed; as the list
   std::atomic<std::size_t> slot_count_{0};      // producers that have not departed

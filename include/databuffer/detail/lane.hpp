@@ -33,6 +33,9 @@ class Lane {
   /// Returns how many there were. Threads: the holder of the partition's turn.
   virtual std::size_t dequeue(Slot& slot, std::size_t count, Cargo& to) noexcept = 0;
 
+  /// In a forked child, which has one thread: nobody holds a lock.
+  virtual void make_inert() noexcept = 0;
+
   /// Memory that the partition's queue takes, kept for reuse included. Any thread.
   [[nodiscard]] virtual std::size_t bytes() const noexcept = 0;
 };
@@ -197,6 +200,8 @@ class LaneOf final : public Lane {
   std::size_t dequeue(Slot& slot, std::size_t count, Cargo& to) noexcept override {
     return static_cast<LaneSlot<T>&>(slot).pull(count, static_cast<CargoOf<T>&>(to));
   }
+
+  void make_inert() noexcept override { pool_.make_inert(); }
 
   [[nodiscard]] std::size_t bytes() const noexcept override { return pool_.bytes(); }
 

@@ -138,6 +138,9 @@ class alignas(kDestructiveBytes) SegmentPool {
     release(segment, alignof(Segment<T>));
   }
 
+  /// In a forked child, which has one thread: one that it has not may have held the lock.
+  void make_inert() noexcept { ::new (&mutex_) std::mutex; }
+
   /// What all segments take, those in use included.
   [[nodiscard]] std::size_t bytes() const noexcept {
     return segments_.load(std::memory_order_relaxed) * kSegmentBytes;  // relaxed: a statistic
