@@ -94,7 +94,7 @@ void Flusher::handle_failure(Range range, FlushResult& result) noexcept {
   const ItemResults named = settle_items(result, range);
   if (range.count == 0) return;
   const TimePoint now = buffer_.now();
-  const bool may_go_on = !call_.is_retired() && !buffer_.has_given_up();
+  const bool may_go_on = !call_.is_retired();  // Another consumer calls handlers by now.
   if (may_go_on && !is_halving_ && schedule_retry(result, now)) {
     answer_ = std::move(result);
     ranges_.push_back(range);

@@ -60,7 +60,8 @@ enum class WaitStrategy : std::uint8_t {
 enum class OnOverdue : std::uint8_t {
   kReport,   ///< Nothing more: the partition waits for it.
   kReplace,  ///< Gives the partition a fresh consumer, with a handler of its own where there is a
-             ///< factory. The stuck call keeps its batch; its late result still counts.
+             ///< factory. The stuck call keeps its batch; its late result still counts, but no
+             ///< retry: what it did not finish goes to on_drop.
 };
 
 [[nodiscard]] std::string_view to_string(OnOverdue action) noexcept;

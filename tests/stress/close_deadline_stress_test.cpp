@@ -268,6 +268,40 @@ TEST_SUITE("close at its deadline") {
     CHECK(batch_id == 1);
   }
 
+  TEST_CASE(
+      "a call that comes back after the deadline and asks for a retry has its batch given up") {
+    std::latch is_inside{1};
+    std::latch release{1};
+    std::atomic<int> calls{0};
+    std::atomic<bool> is_dropped{false};
+    Options options{.name = "late", .max_size = 2};
+    options.retry = {.attempts = 1000, .initial_backoff = 0ms, .isolate = true};
+    options.on_drop = [&](std::span<int> items, const DropInfo& info) {
+      CHECK(items.size() == 2);
+      CHECK(info.reason == databuffer::DropReason::kClosed);
+      CHECK(info.last_answer == databuffer::LastAnswer::kGivenUp);
+      CHECK(info.attempts == 1);
+      CHECK(info.error == "no route");
+      is_dropped = true;
+    };
+    Buffer<int> buffer(options, [&](std::span<int>) {
+      ++calls;
+      is_inside.count_down();
+      release.wait();
+      return FlushResult::retry("no route");
+    });
+    REQUIRE(buffer.insert_batch(std::vector{1, 2}).accepted == 2);
+    is_inside.wait();
+    const CloseReport report = buffer.close(0ms);
+    CHECK(report.status == CallStatus::kTimedOut);
+    CHECK(report.in_flight == 2);
+    release.count_down();
+    CHECK(eventually([&] { return is_dropped && buffer.ledger().in_flight == 0; }));
+    CHECK(buffer.ledger().dropped_closed == 2);
+    CHECK(buffer.ledger().balances());
+    CHECK(calls == 1);
+  }
+
   TEST_CASE("a timeout of 0 with nothing left is done, whether or not the threads have ended") {
     for (int round = 0; round < 300; ++round) {
       Buffer<int> buffer({.name = "nothing", .partitions = 2, .max_size = 3},

@@ -25,10 +25,12 @@ using namespace std::chrono_literals;
 using databuffer::Buffer;
 using databuffer::CallStatus;
 using databuffer::CloseReport;
+using databuffer::DropInfo;
 using databuffer::DropReason;
 using databuffer::FlushContext;
 using databuffer::FlushResult;
 using databuffer::InsertStatus;
+using databuffer::LastAnswer;
 using databuffer::Ledger;
 using databuffer::OnOverdue;
 using databuffer::Options;
@@ -73,6 +75,34 @@ TEST_SUITE("replace") {
     CHECK(buffer.ledger().flushed == 51);
     CHECK(eventually([&] { return buffer.info()[0].abandoned == 0; }));
     CHECK(buffer.info()[0].overdue_batches >= 1);  // On a slow machine others are late, too.
+  }
+
+  TEST_CASE("a stuck call that asks for a retry has none: its batch fails") {
+    std::latch release(1);
+    std::atomic<int> calls{0};
+    std::atomic<bool> is_dropped{false};
+    Options options = replacing(4);
+    options.retry = {.attempts = 1000, .initial_backoff = 0ms};
+    options.on_drop = [&](std::span<int> items, const DropInfo& info) {
+      CHECK(items[0] == 0);
+      CHECK(info.reason == DropReason::kFailed);
+      CHECK(info.last_answer == LastAnswer::kExhausted);
+      CHECK(info.attempts == 1);
+      is_dropped = true;
+    };
+    Buffer<int> buffer(options, [&](std::span<int> items) {
+      if (items[0] != 0) return true;
+      ++calls;
+      release.wait();
+      return false;
+    });
+    REQUIRE(buffer.insert(0) == InsertStatus::kAccepted);
+    REQUIRE(buffer.insert(1) == InsertStatus::kAccepted);
+    REQUIRE(eventually([&] { return buffer.ledger().flushed == 1; }));  // by the fresh consumer
+    release.count_down();
+    CHECK(eventually([&] { return is_dropped && buffer.ledger().in_flight == 0; }));
+    CHECK(calls == 1);
+    CHECK(buffer.ledger().failed == 1);
   }
 
   TEST_CASE("a partition that has left max_abandoned consumers behind waits") {
