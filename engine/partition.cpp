@@ -40,7 +40,7 @@ Ledger Partition::ledger() const noexcept {
     return read(counts.refused[static_cast<std::size_t>(status)]);
   };
   Ledger ledger;
-  // From the ends towards the beginning, so that an item on its way is not missed by both.
+  // From the ends towards the beginning, so that an item on its way is not counted twice.
   ledger.flushed = read(counts.flushed);
   ledger.failed = read(counts.failed);
   ledger.taken = read(counts.taken);

@@ -3,10 +3,12 @@
 // shows one twice or out of order.
 
 #include <doctest/doctest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <string>
 #include <thread>
@@ -126,6 +128,48 @@ TEST_SUITE("inspection") {
     }
     crew.join();
     CHECK(missed == 0);
+  }
+
+  TEST_CASE("an item that is gone is in flight, wherever its consumer is held up") {
+    // A signal holds the consumer up at any instruction, near those that gather the batch.
+    constexpr int kHoldUp = SIGUSR2;
+    struct sigaction action {};
+    action.sa_handler = [](int) { databuffer::stress::spin_for(5us); };
+    action.sa_flags = SA_RESTART;
+    REQUIRE(sigaction(kHoldUp, &action, nullptr) == 0);
+
+    pthread_t consumer{};
+    Options options{.name = "held", .max_size = 1};
+    options.wait_strategy = databuffer::WaitStrategy::kSpin;
+    options.on_thread_start = [&](std::size_t) {
+      consumer = pthread_self();
+      sigset_t signals;
+      sigemptyset(&signals);
+      sigaddset(&signals, kHoldUp);
+      pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    };
+    std::atomic<std::uint32_t> seen{0};
+    Buffer<std::uint32_t> buffer(options, [&](std::span<std::uint32_t> batch) {
+      while (seen != batch[0]) {
+      }  // So it is in flight until it has been looked for.
+    });
+    const Budget budget(1s);
+    Random random = databuffer::stress::printed_random();
+    std::uint32_t missed = 0;
+    std::uint32_t round = 0;
+    while (budget.is_left()) {
+      pthread_kill(consumer, kHoldUp);  // It arrives in a moment.
+      databuffer::stress::spin_for(std::chrono::nanoseconds{random.number(0, 4000)});
+      if (buffer.insert(++round) != InsertStatus::kAccepted) ++missed;
+      while (buffer.size() != 0) {
+      }
+      if (buffer.ledger().in_flight != 1) ++missed;
+      seen = round;
+      while (buffer.ledger().flushed != round) {
+      }
+    }
+    CHECK(missed == 0);
+    MESSAGE(round << " rounds");
   }
 
   TEST_CASE("size is never negative nor far above the capacity, and 0 at the end") {  // M4
