@@ -28,19 +28,26 @@ enum class FlushReason : std::uint8_t {
 template <class T>
 class Batch {
  public:
-  using value_type = T;
-  using iterator = T*;
-  using const_iterator = const T*;
+  using value_type = T;             ///< The item type.
+  using iterator = T*;              ///< Contiguous.
+  using const_iterator = const T*;  ///< Likewise.
 
+  /// The library makes one for each handler call.
   Batch(std::span<T> items, bool& is_taken) noexcept : items_(items), is_taken_(&is_taken) {}
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
+  /// Its items; never none.
   [[nodiscard]] std::size_t size() const noexcept { return items_.size(); }
+  /// The first item.
   [[nodiscard]] T* data() const noexcept { return items_.data(); }
+  /// The first item.
   [[nodiscard]] T* begin() const noexcept { return items_.data(); }
+  /// Behind the last item.
   [[nodiscard]] T* end() const noexcept { return items_.data() + items_.size(); }
+  /// The item at `index`, which is not checked.
   [[nodiscard]] T& operator[](std::size_t index) const noexcept { return items_[index]; }
+  /// All of them.
   [[nodiscard]] std::span<T> items() const noexcept { return items_; }
 
   /// Moves all items out: they are the handler's now, whatever it answers. A batch that was taken
@@ -63,9 +70,9 @@ struct FlushContext {
   std::string_view partition;       ///< The buffer's name and the partition's index: "name.0".
   std::size_t partition_index = 0;  ///< 0 … partitions - 1.
   std::size_t size = 0;             ///< Items in this call; never 0.
-  FlushReason reason = FlushReason::kSize;
-  std::uint64_t batch_id = 0;      ///< Counts from 1 in each partition.
-  std::uint32_t attempt = 1;       ///< Counts the calls with this batch, from 1.
+  FlushReason reason = FlushReason::kSize;  ///< Why the batch was due.
+  std::uint64_t batch_id = 0;               ///< Counts from 1 in each partition.
+  std::uint32_t attempt = 1;                ///< Counts the calls with this batch, from 1.
   std::size_t waiting_behind = 0;  ///< Items that stayed in the partition when this batch left.
   const std::any* meta = nullptr;  ///< `Options::flush_meta`; never null inside a handler.
   /// Set when the call is overdue (`Options::flush_timeout`). The call after an overdue one gets a

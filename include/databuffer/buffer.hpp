@@ -43,7 +43,7 @@ class Buffer {
   static_assert(std::is_same_v<T, std::remove_cvref_t<T>>, "databuffer: the item type is a value");
 
  public:
-  using value_type = T;
+  using value_type = T;  ///< The item type.
 
   /// Starts the buffer; it runs when the constructor returns. `handler` is any callable on
   /// `(Batch<T>&)` or `(std::span<T>)`, optionally with `const FlushContext&` behind, that returns
@@ -88,6 +88,7 @@ class Buffer {
   InsertStatus insert(T&& item, D... timeout) {
     return inserter().insert(item, true, saturate(timeout)...);
   }
+  /// The same, of a copy of `item`.
   template <detail::ChronoDuration... D>
   InsertStatus insert(const T& item, D... timeout) {
     return insert(T(item), timeout...);
@@ -95,6 +96,7 @@ class Buffer {
 
   /// As insert, but never waits for room: where it would have to, it answers kFull.
   [[nodiscard]] InsertStatus try_insert(T&& item) { return inserter().insert(item, false); }
+  /// The same, of a copy of `item`.
   [[nodiscard]] InsertStatus try_insert(const T& item) { return try_insert(T(item)); }
 
   /// As insert, into the partition that belongs to `key`: items of one key keep their order.
@@ -104,6 +106,7 @@ class Buffer {
   InsertStatus insert_keyed(const Key& key, T&& item, D... timeout) {
     return inserter().insert_keyed(detail::hash_of(key), item, saturate(timeout)...);
   }
+  /// The same, of a copy of `item`.
   template <class Key, detail::ChronoDuration... D>
   InsertStatus insert_keyed(const Key& key, const T& item, D... timeout) {
     return insert_keyed(key, T(item), timeout...);
@@ -120,6 +123,7 @@ class Buffer {
   InsertBatchResult insert_batch(R&& items, D... timeout) {
     return inserter().insert_range(std::forward<R>(items), saturate(timeout)...);
   }
+  /// The same, of items in braces: `insert_batch({first, second})`.
   template <detail::ChronoDuration... D>
   InsertBatchResult insert_batch(std::initializer_list<T> items, D... timeout) {
     return inserter().insert_range(items, saturate(timeout)...);
@@ -135,6 +139,7 @@ class Buffer {
   std::vector<FlushReport> sync_flush(std::chrono::duration<Rep, Period> timeout) {
     return std::shared_ptr(core_)->sync_flush(saturate(timeout));
   }
+  /// The same, for as long as it takes.
   std::vector<FlushReport> sync_flush() { return sync_flush(kForever); }
 
   /// A copy of all pending items, by partition, in the order of delivery; nothing is removed.
@@ -163,6 +168,7 @@ class Buffer {
   CloseReport close(std::chrono::duration<Rep, Period> timeout) {
     return std::shared_ptr(core_)->close(saturate(timeout));
   }
+  /// The same, within `Options::close_timeout`.
   CloseReport close() { return close(core_->options().close_timeout); }
 
   /// Hooks on this buffer's events.

@@ -54,6 +54,7 @@ template <class Rep, class Period>
 class Clock {
  public:
   virtual ~Clock() = default;
+  /// The time now.
   [[nodiscard]] virtual TimePoint now() const noexcept = 0;
 };
 
@@ -63,8 +64,10 @@ class Clock {
 /// A clock that stands still until told: for tests, with `Options::threading = kManual`.
 class ManualClock final : public Clock {
  public:
+  /// Stands at `start`.
   explicit ManualClock(TimePoint start = TimePoint{}) noexcept : now_(start.time_since_epoch()) {}
 
+  /// The time it was told last.
   [[nodiscard]] TimePoint now() const noexcept override {
     return TimePoint{now_.load(std::memory_order_acquire)};  // pairs with the stores below
   }

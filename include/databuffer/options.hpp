@@ -18,6 +18,7 @@ namespace databuffer {
 /// its value and the limit.
 class [[gnu::visibility("default")]] OptionsError : public std::invalid_argument {
  public:
+  /// what(): "field = value: limit".
   OptionsError(std::string field, const std::string& value, const std::string& limit)
       : std::invalid_argument(field + " = " + value + ": " + limit), field_(std::move(field)) {}
 
@@ -75,7 +76,7 @@ struct Retry {
   /// The n-th pause is uniform 0 … min(max_backoff, initial_backoff × 2^(n-1)): exponential
   /// back-off with full jitter. 0 … kForever; not more than max_backoff.
   Duration initial_backoff = std::chrono::milliseconds{100};
-  Duration max_backoff = std::chrono::seconds{10};
+  Duration max_backoff = std::chrono::seconds{10};  ///< See initial_backoff.
   /// No attempt begins later than this after the first. More than 0 … kForever.
   Duration total_time = kForever;
   /// Whether an exception asks for a retry, or is final.
@@ -131,7 +132,7 @@ struct Options {
   /// least max_bytes; 0 with max_bytes set: 4 × max_bytes. With weights every insert takes the slow
   /// path.
   std::size_t max_bytes = 0;
-  std::size_t capacity_bytes = 0;
+  std::size_t capacity_bytes = 0;  ///< See max_bytes.
 
   /// An item's weight, always the same for the same item: `[](const Event& event) { return … }`.
   /// Needed exactly when a limit by weight is set; its type is checked as that of on_drop. Called

@@ -36,13 +36,13 @@ enum class LastAnswer : std::uint8_t {
 
 /// What on_drop is told about the items it receives. Borrowed until on_drop returns.
 struct DropInfo {
-  std::string_view buffer;
-  std::size_t partition_index = 0;
-  DropReason reason = DropReason::kNewest;
-  std::uint64_t batch_id = 0;  ///< The failed batch; 0 where the items were in none.
-  std::string_view error;      ///< The handler's message or exception text; else empty.
-  LastAnswer last_answer = LastAnswer::kNone;
-  std::uint32_t attempts = 0;         ///< Handler calls with the failed batch.
+  std::string_view buffer;                  ///< `Options::name`.
+  std::size_t partition_index = 0;          ///< Where they were, or were to go.
+  DropReason reason = DropReason::kNewest;  ///< Why they were given up.
+  std::uint64_t batch_id = 0;               ///< The failed batch; 0 where the items were in none.
+  std::string_view error;  ///< The handler's message or exception text; else empty.
+  LastAnswer last_answer = LastAnswer::kNone;  ///< Of the handler, about items that failed.
+  std::uint32_t attempts = 0;                  ///< Handler calls with the failed batch.
   std::span<const ItemResult> items;  ///< What the handler said of each of them; empty: of none.
 
   /// Why the item at `index` of those that on_drop receives failed.
@@ -74,16 +74,21 @@ struct Ledger {
   std::uint64_t refused_closed = 0;     ///< … kClosed
   std::uint64_t refused_no_memory = 0;  ///< … kNoMemory
 
+  /// All refused items.
   [[nodiscard]] std::uint64_t refused() const noexcept {
     return refused_full + refused_timed_out + refused_closed + refused_no_memory;
   }
+  /// All dropped items; those that failed are not among them.
   [[nodiscard]] std::uint64_t dropped() const noexcept {
     return dropped_newest + dropped_oldest + dropped_closed + dropped_no_memory;
   }
+  /// Whether every accepted item has one end, or is on its way to it.
   [[nodiscard]] bool balances() const noexcept {
     return accepted == flushed + failed + dropped() + taken + pending + in_flight;
   }
+  /// Adds the counts of another partition or buffer.
   Ledger& operator+=(const Ledger& other) noexcept;
+  /// Whether all counts are equal.
   friend bool operator==(const Ledger&, const Ledger&) = default;
 };
 
@@ -100,11 +105,11 @@ enum class CallStatus : std::uint8_t {
 
 /// sync_flush's answer for one partition: all batches that ended between the call and its return.
 struct FlushReport {
-  std::size_t partition_index = 0;
-  CallStatus status = CallStatus::kDone;
-  std::uint64_t batches = 0;
-  std::uint64_t items = 0;
-  std::uint64_t failed_items = 0;
+  std::size_t partition_index = 0;        ///< 0 … partitions - 1.
+  CallStatus status = CallStatus::kDone;  ///< How the call ended for this partition.
+  std::uint64_t batches = 0;              ///< Batches that ended.
+  std::uint64_t items = 0;                ///< Their items.
+  std::uint64_t failed_items = 0;         ///< Those of them that failed.
   /// The first failed batch's result, else the last batch's; null when there was no batch.
   std::shared_ptr<const FlushResult> result;
 };
@@ -133,13 +138,13 @@ struct CloseReport {
 /// where items pour in (the handler call under way; a nap); by what a batch took to gather; and
 /// until the next batch where the oldest item was taken or dropped. Under kReplace they begin anew.
 struct PartitionInfo {
-  std::size_t partition_index = 0;
-  std::string name;           ///< Also the name of its thread (its first 15 bytes).
-  std::size_t size = 0;       ///< Items waiting.
-  std::size_t capacity = 0;   ///< `Options::capacity`.
-  std::size_t in_flight = 0;  ///< Items in the handler's hands.
-  Duration pending_age{};     ///< How long the oldest of those that wait has waited; see below.
-  Duration in_flight_age{};   ///< How long ago the first item of the batch in flight came.
+  std::size_t partition_index = 0;  ///< 0 … partitions - 1.
+  std::string name;                 ///< Also the name of its thread (its first 15 bytes).
+  std::size_t size = 0;             ///< Items waiting.
+  std::size_t capacity = 0;         ///< `Options::capacity`.
+  std::size_t in_flight = 0;        ///< Items in the handler's hands.
+  Duration pending_age{};    ///< How long the oldest of those that wait has waited; see below.
+  Duration in_flight_age{};  ///< How long ago the first item of the batch in flight came.
   std::size_t producer_slots = 0;    ///< Bounded by the producer threads alive at once.
   std::size_t queue_bytes = 0;       ///< Memory of the queue, reserve included: see README, Limits.
   bool is_flushing = false;          ///< A handler call is running.
@@ -149,14 +154,14 @@ struct PartitionInfo {
   Duration last_flush_duration{};    ///< Of the last handler call that returned.
   std::uint64_t batches = 0;         ///< Handler calls that returned.
   std::uint64_t failed_batches = 0;  ///< … of which this many failed.
-  std::uint64_t overdue_batches = 0;
-  std::uint64_t retries = 0;   ///< Handler calls beyond the first with a batch.
-  std::size_t bytes = 0;       ///< Weight of what waits; 0 without `Options::weigh`.
-  std::size_t abandoned = 0;   ///< Stuck consumers left behind (`on_overdue = kReplace`).
-  std::uint64_t wake_ups = 0;  ///< Times the consumer woke from sleep.
-  std::uint64_t rings = 0;     ///< Times a producer woke it.
-  std::string last_error;      ///< Of the last failed batch.
-  Ledger ledger;               ///< This partition's share.
+  std::uint64_t overdue_batches = 0;  ///< Handler calls that were reported as overdue.
+  std::uint64_t retries = 0;          ///< Handler calls beyond the first with a batch.
+  std::size_t bytes = 0;              ///< Weight of what waits; 0 without `Options::weigh`.
+  std::size_t abandoned = 0;          ///< Stuck consumers left behind (`on_overdue = kReplace`).
+  std::uint64_t wake_ups = 0;         ///< Times the consumer woke from sleep.
+  std::uint64_t rings = 0;            ///< Times a producer woke it.
+  std::string last_error;             ///< Of the last failed batch.
+  Ledger ledger;                      ///< This partition's share.
 };
 
 }  // namespace databuffer

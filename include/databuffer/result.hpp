@@ -40,9 +40,10 @@ enum class InsertStatus : std::uint8_t {
 /// the others are untouched. `status` is kAccepted when all are in the buffer, kDropped when all
 /// were taken and the last of them given to on_drop, else why the others were refused.
 struct [[nodiscard("the items that were refused are still the caller's")]] InsertBatchResult {
-  InsertStatus status = InsertStatus::kAccepted;
-  std::size_t accepted = 0;
+  InsertStatus status = InsertStatus::kAccepted;  ///< Why it stopped; see above.
+  std::size_t accepted = 0;                       ///< Items taken, from the front.
 
+  /// Whether both are equal.
   friend bool operator==(const InsertBatchResult&, const InsertBatchResult&) = default;
 };
 
@@ -53,6 +54,7 @@ class [[gnu::visibility("default")]] ReentrantCall : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
+/// What a handler wants done with a batch, or an item of it.
 enum class FlushStatus : std::uint8_t {
   kOk,      ///< The batch is done: its items count as flushed.
   kFailed,  ///< The batch is given up: its items go to on_drop and count as failed.
@@ -63,9 +65,9 @@ enum class FlushStatus : std::uint8_t {
 
 /// What a handler says of one item of its batch.
 struct ItemResult {
-  std::size_t index = 0;  ///< In the batch that the handler was called with.
-  FlushStatus status = FlushStatus::kFailed;
-  std::string message;  ///< Empty: the whole result's.
+  std::size_t index = 0;                      ///< In the batch that the handler was called with.
+  FlushStatus status = FlushStatus::kFailed;  ///< kFailed or kRetry.
+  std::string message;                        ///< Empty: the whole result's.
 };
 
 /// What a flush handler answers: done, failed or to be retried, with a message and, for sync_flush,
@@ -106,6 +108,7 @@ class FlushResult {
   FlushResult& fail_item(std::size_t index, std::string message) & {
     return name_item({index, FlushStatus::kFailed, std::move(message)});
   }
+  /// The same, of a temporary.
   FlushResult&& fail_item(std::size_t index, std::string message) && {
     return std::move(fail_item(index, std::move(message)));
   }
@@ -117,6 +120,7 @@ class FlushResult {
     if (after > retry_after_) retry_after_ = after;
     return name_item({index, FlushStatus::kRetry, std::move(message)});
   }
+  /// The same, of a temporary.
   FlushResult&& retry_item(std::size_t index, std::string message,
                            Duration after = Duration::zero()) && {
     return std::move(retry_item(index, std::move(message), after));
@@ -128,16 +132,20 @@ class FlushResult {
     for (const std::size_t index : indices) items_.push_back({index, status_, {}});
     return *this;
   }
+  /// The same, of a temporary.
   FlushResult&& only_items(const std::vector<std::size_t>& indices) && {
     return std::move(only_items(indices));
   }
 
   /// kRetry if anything is to be tried again, else kFailed if anything failed.
   [[nodiscard]] FlushStatus status() const noexcept { return status_; }
+  /// Whether nothing failed and nothing is to be tried again.
   [[nodiscard]] bool is_ok() const noexcept { return status_ == FlushStatus::kOk; }
   /// The whole's, or else that of the item named first.
   [[nodiscard]] const std::string& message() const noexcept { return message_; }
+  /// What ok() or failed() was given; empty: nothing.
   [[nodiscard]] const std::any& value() const noexcept { return value_; }
+  /// The least pause before the next attempt.
   [[nodiscard]] Duration retry_after() const noexcept { return retry_after_; }
   /// The items named; none: all. After the handler's return in no particular order.
   [[nodiscard]] const std::vector<ItemResult>& items() const noexcept { return items_; }

@@ -14,8 +14,10 @@ namespace databuffer {
 /// A buffer of a group did not start. what() names the group, the buffer and the cause.
 class [[gnu::visibility("default")]] StartError : public std::runtime_error {
  public:
+  /// Of the buffer of that name; `what` says all.
   StartError(std::string buffer, const std::string& what)
       : std::runtime_error(what), buffer_(std::move(buffer)) {}
+  /// The buffer's name.
   [[nodiscard]] const std::string& buffer() const noexcept { return buffer_; }
 
  private:
@@ -31,6 +33,7 @@ class Supervisor {
  public:
   /// `stop_timeout`: how long the destructor may take for all buffers together.
   explicit Supervisor(std::string name) : Supervisor(std::move(name), std::chrono::seconds{60}) {}
+  /// As above, with a time of your own.
   template <class Rep, class Period>
   Supervisor(std::string name, std::chrono::duration<Rep, Period> stop_timeout)
       : name_(std::move(name)), stop_timeout_(saturate(stop_timeout)) {
@@ -66,9 +69,10 @@ class Supervisor {
     return nullptr;
   }
 
+  /// How one buffer of the group ended.
   struct Stopped {
-    std::string buffer;
-    CloseReport report;
+    std::string buffer;  ///< Its name.
+    CloseReport report;  ///< What its close() answered.
   };
 
   /// Closes every buffer, the last started first, all within `timeout`: what one leaves of it is
@@ -79,6 +83,7 @@ class Supervisor {
     return stop_within(saturate(timeout));
   }
 
+  /// The group's name.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
  private:

@@ -34,19 +34,24 @@ enum class Event : std::uint8_t {
 /// A set of events to listen to.
 class EventSet {
  public:
+  /// One event.
   constexpr EventSet(Event event) noexcept  // NOLINT(google-explicit-constructor)
       : bits_(1U << static_cast<unsigned>(event)) {}
+  /// Several; none: nothing.
   constexpr EventSet(std::initializer_list<Event> events) noexcept {
     for (const Event event : events) bits_ |= EventSet(event).bits_;
   }
+  /// Every event there is, and those to come.
   [[nodiscard]] static constexpr EventSet all() noexcept {
     EventSet every{};
     every.bits_ = ~0U;
     return every;
   }
+  /// Whether `event` is among them.
   [[nodiscard]] constexpr bool contains(Event event) const noexcept {
     return (bits_ >> static_cast<unsigned>(event) & 1U) != 0;
   }
+  /// A bit for each event: 1 << its number.
   [[nodiscard]] constexpr std::uint32_t bits() const noexcept { return bits_; }
 
  private:
@@ -56,7 +61,7 @@ class EventSet {
 /// What a hook is told. Views are borrowed until the hook returns; a field that an event does not
 /// name above is at its default.
 struct TelemetryEvent {
-  Event event = Event::kInsertStart;
+  Event event = Event::kInsertStart;  ///< What happened.
 
   // Measurements.
   std::chrono::nanoseconds system_time{};  ///< Wall clock, since the Unix epoch.
@@ -66,14 +71,14 @@ struct TelemetryEvent {
   Duration age{};                          ///< How long the batch's first item had waited.
 
   // Metadata.
-  std::string_view buffer;
-  std::size_t partition_index = 0;
-  std::uint64_t batch_id = 0;
-  std::uint32_t attempt = 0;
-  FlushReason reason = FlushReason::kSize;
-  InsertStatus insert_status = InsertStatus::kAccepted;
-  DropReason drop_reason = DropReason::kNewest;
-  std::string_view error;
+  std::string_view buffer;                               ///< `Options::name`.
+  std::size_t partition_index = 0;                       ///< Of the batch, or of the items.
+  std::uint64_t batch_id = 0;                            ///< As in FlushContext.
+  std::uint32_t attempt = 0;                             ///< As in FlushContext.
+  FlushReason reason = FlushReason::kSize;               ///< As in FlushContext.
+  InsertStatus insert_status = InsertStatus::kAccepted;  ///< What the insert answers.
+  DropReason drop_reason = DropReason::kNewest;          ///< As in DropInfo.
+  std::string_view error;                                ///< A message or exception text.
 };
 
 using TelemetryHook = std::function<void(const TelemetryEvent&)>;
@@ -93,6 +98,7 @@ class HookTable;
 /// and nothing is allocated.
 class Telemetry {
  public:
+  /// The library's: Buffer::telemetry() and databuffer::telemetry() return one.
   explicit Telemetry(std::shared_ptr<detail::HookTable> hooks) noexcept;
 
   /// Calls `hook` for `events` from now on. Returns false, and changes nothing, if `id` is taken.
