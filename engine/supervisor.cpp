@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "engine/cancellation.hpp"
+
 namespace databuffer {
 
 void Supervisor::check_options() const {
@@ -24,12 +26,15 @@ std::vector<Supervisor::Stopped> Supervisor::stop_within(Duration timeout) {
   for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
     stopped.push_back({(*member)->name, {}});
   }
+  detail::CancellationHeld cancellation;
   close_all(timeout, stopped.data());
+  cancellation.act_on_pending();
   return stopped;
 }
 
 // The last started first. `reports` has a place for each, or is null.
 void Supervisor::close_all(Duration timeout, Stopped* reports) noexcept {
+  const detail::CancellationHeld cancellation;  // close() would act on one.
   const TimePoint deadline = deadline_after(steady_clock().now(), timeout);
   for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
     const Duration left = deadline == TimePoint::max() ? kForever : deadline - steady_clock().now();

@@ -228,6 +228,19 @@ TEST_SUITE("cancellation") {
     }
   }
 
+  TEST_CASE("inside a group's stop: every buffer is closed first") {
+    databuffer::Supervisor group("group");
+    Buffer<int>& first = group.start<int>({.name = "first"}, [](std::span<int>) {});
+    Buffer<int>& second =
+        group.start<int>({.name = "second"}, [](std::span<int>) { Victim::stay_inside(); });
+    REQUIRE(first.insert(1) == InsertStatus::kAccepted);
+    REQUIRE(second.insert(2) == InsertStatus::kAccepted);
+    cancel_inside([&] { static_cast<void>(group.stop(kForever)); });
+    CHECK(first.ledger().flushed == 1);
+    CHECK(second.ledger().flushed == 1);
+    CHECK(first.insert(3) == InsertStatus::kClosed);
+  }
+
   TEST_CASE("pthread_exit in a handler fails its batch, and a fresh thread carries on") {
     for (const bool is_replaced : {false, true}) {
       CAPTURE(is_replaced);
