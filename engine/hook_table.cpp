@@ -30,6 +30,11 @@ bool HookTable::attach(std::string id, EventSet events, TelemetryHook hook) {
 }
 
 bool HookTable::detach(std::string_view id) {
+  return remove([id](const auto& entry) { return entry->id == id; });
+}
+
+template <class IsIt>
+bool HookTable::remove(IsIt is_it) {
   if (is_inert_.load(std::memory_order_relaxed)) return false;  // relaxed: as in attach()
   const CancellationHeld cancellation;
   std::shared_ptr<const Entries> before;  // Ends outside the lock: it may own the user's hook.
@@ -38,7 +43,7 @@ bool HookTable::detach(std::string_view id) {
     before = entries_;
     auto shrunk = std::make_shared<Entries>();
     std::copy_if(before->begin(), before->end(), std::back_inserter(*shrunk),
-                 [id](const auto& entry) { return entry->id != id; });
+                 [&is_it](const auto& entry) { return !is_it(entry); });
     if (shrunk->size() == before->size()) return false;
     publish(std::move(shrunk));
   }
@@ -67,7 +72,7 @@ void HookTable::emit(const TelemetryEvent& event) {
     } catch (...) {
       count_failure();
       try {
-        detach(entry->id);
+        remove([&entry](const auto& known) { return known == entry; });  // not another of its id
       } catch (...) {
         count_failure();  // No memory to shorten the list: it stays, and is counted again.
       }

@@ -56,6 +56,8 @@ class HookTable {
   };
   using Entries = std::vector<std::shared_ptr<const Entry>>;
 
+  template <class IsIt>
+  bool remove(IsIt is_it);
   [[nodiscard]] std::shared_ptr<const Entries> snapshot();
   void publish(std::shared_ptr<const Entries> entries);
 

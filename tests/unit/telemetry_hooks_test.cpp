@@ -144,6 +144,25 @@ TEST_SUITE("telemetry hooks") {
   }
 
   // (R2)
+  TEST_CASE("a hook that throws goes alone: what has its id by then stays") {
+    ManualBuffer<int> buffer({.max_size = 1});
+    const Telemetry telemetry = buffer->telemetry();
+    int calls = 0;
+    CHECK(buffer->telemetry().attach("x", Event::kFlushStop, [&](const TelemetryEvent&) {
+      CHECK(buffer->telemetry().detach("x"));
+      CHECK(buffer->telemetry().attach("x", Event::kFlushStop,
+                                       [&](const TelemetryEvent&) { ++calls; }));
+      throw std::runtime_error("the old one");
+    }));
+    for (int item = 0; item < 3; ++item) {
+      CHECK(buffer->insert(item) == InsertStatus::kAccepted);
+      buffer.work_all();
+    }
+    CHECK(telemetry.hook_failures() == 1);
+    CHECK(calls == 2);
+    CHECK(buffer->telemetry().detach("x"));
+  }
+
   TEST_CASE("a hook may insert into its own buffer, and hears nothing of its own doing") {
     int calls = 0;
     ManualBuffer<int> buffer({.max_size = 100, .capacity = 100});
