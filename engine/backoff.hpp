@@ -18,11 +18,12 @@ class Backoff {
 
   /// The longest pause after the `attempt`-th call (from 1).
   [[nodiscard]] Duration ceiling(std::uint32_t attempt) const noexcept {
-    Duration ceiling = retry_.initial_backoff;
-    for (std::uint32_t call = 1; call < attempt && ceiling < retry_.max_backoff; ++call) {
-      ceiling = ceiling > kForever / 2 ? kForever : ceiling * 2;
+    const Duration first = retry_.initial_backoff;
+    const std::uint32_t doublings = attempt - 1;
+    if (doublings >= 63U || first > Duration(kForever.count() >> doublings)) {
+      return first == Duration::zero() ? first : retry_.max_backoff;
     }
-    return std::min(ceiling, retry_.max_backoff);
+    return std::min(Duration(first.count() << doublings), retry_.max_backoff);
   }
 
   /// A pause, uniform over 0 … ceiling(attempt).

@@ -205,6 +205,10 @@ TEST_SUITE("retry") {
     CHECK(backoff.ceiling(4) == 800ms);
     CHECK(backoff.ceiling(5) == 1s);
     CHECK(backoff.ceiling(1'000'000) == 1s);
+    const detail::Backoff none({.initial_backoff = 0ns, .max_backoff = 1h}, 1);
+    for (const std::uint32_t attempt : {1U, 63U, 64U, 1'000'000U}) {
+      CHECK(none.ceiling(attempt) == 0ns);
+    }
     Duration shortest = kForever;
     Duration longest{};
     for (int draw = 0; draw < 1000; ++draw) {
