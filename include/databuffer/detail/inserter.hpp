@@ -86,13 +86,27 @@ class Inserter {
 
   template <class R>
   InsertBatchResult insert_range(R&& items, Timeout timeout = {}) {
-    if constexpr (kGivesItems<R>) {
-      return insert_iterators(std::make_move_iterator(std::ranges::begin(items)),
-                              std::make_move_iterator(std::ranges::end(items)), count_of(items),
-                              timeout);
+    // In this order, and begin() once: a range that is read only once may not say its size later.
+    std::size_t count = size_of(items);
+    auto first = std::ranges::begin(items);
+    auto last = std::ranges::end(items);
+    using Iterator = decltype(first);
+    using Sentinel = decltype(last);
+    if constexpr (!std::ranges::sized_range<R>) {
+      if constexpr (std::sized_sentinel_for<Sentinel, Iterator>) {
+        count = static_cast<std::size_t>(last - first);
+      } else if constexpr (std::forward_iterator<Iterator>) {
+        count = static_cast<std::size_t>(std::ranges::distance(first, last));
+      }
+    }
+    if constexpr (!kGivesItems<R>) {
+      return insert_iterators(std::move(first), std::move(last), count, timeout);
+    } else if constexpr (std::same_as<Iterator, Sentinel>) {
+      return insert_iterators(std::make_move_iterator(std::move(first)),
+                              std::make_move_iterator(std::move(last)), count, timeout);
     } else {
-      return insert_iterators(std::ranges::begin(items), std::ranges::end(items), count_of(items),
-                              timeout);
+      return insert_iterators(std::make_move_iterator(std::move(first)),
+                              std::move_sentinel(std::move(last)), count, timeout);
     }
   }
 
@@ -212,15 +226,11 @@ class Inserter {
     return core_->insert(kAnyPartition, source, count, timeout, true);
   }
 
+  /// What the range says; else SIZE_MAX.
   template <class R>
-  [[nodiscard]] static std::size_t count_of(R& items) {
+  [[nodiscard]] static std::size_t size_of(R& items) {
     if constexpr (std::ranges::sized_range<R>) {
       return static_cast<std::size_t>(std::ranges::size(items));
-    } else if constexpr (std::sized_sentinel_for<std::ranges::sentinel_t<R>,
-                                                 std::ranges::iterator_t<R>>) {
-      return static_cast<std::size_t>(std::ranges::end(items) - std::ranges::begin(items));
-    } else if constexpr (std::ranges::forward_range<R>) {
-      return static_cast<std::size_t>(std::ranges::distance(items));
     } else {
       return std::numeric_limits<std::size_t>::max();
     }
