@@ -103,6 +103,7 @@ TimePoint Consumer::step(TimePoint now) {
   const bool is_closing = partition_.is_closing.load(std::memory_order_acquire);
   if (is_closing) buffer_.give_up_if_left_alone();
   if (buffer_.has_given_up()) return give_up();
+  if (partition_.drain.has_departed() && !is_retired()) forget_departed();
   if (flusher_.has_batch()) {  // … to be tried again.
     const TimePoint next = due(is_closing);
     return now < next ? next : deliver(now);
@@ -111,7 +112,6 @@ TimePoint Consumer::step(TimePoint now) {
   const std::size_t pending = partition_.pending_here();
 
   if (pending == 0) {
-    partition_.forget_departed(buffer_);
     partition_.requests.complete(asked);
     if (is_closing && !has_producer_inside) return finish();
     empty_at_ = now;
@@ -120,6 +120,18 @@ TimePoint Consumer::step(TimePoint now) {
   if (!schedule_.is_started()) notice_first_item(now);
   if (const auto reason = due_reason(pending, now)) return flush_batch(*reason, now);
   return schedule_.deadline();
+}
+
+// At every step: producers end also while a batch waits for its retry, or items for their deadline.
+void Consumer::forget_departed() noexcept {
+  const std::size_t departed = partition_.drain.departed_count();
+  // relaxed: written under the turn; a look that comes too early is made again.
+  const std::uint64_t removed = partition_.counts.removed.load(std::memory_order_relaxed);
+  if (departed == departed_seen_ && removed == removed_seen_) return;  // None has become empty.
+  if (!partition_.forget_departed(buffer_)) return;
+  removed_seen_ = removed;
+  departed_seen_ = partition_.drain.departed_count();
+  if (departed_seen_ < departed) buffer_.seats().trim();  // Others have waited for these to go.
 }
 
 bool Consumer::retire(std::uint64_t batch_id) {
@@ -209,7 +221,6 @@ bool Consumer::gather(FlushReason reason, TimePoint now) {
     // relaxed: remove() publishes it: who sees the items gone sees them in flight.
     partition_.counts.in_flight.fetch_add(taken.items, std::memory_order_relaxed);
     buffer_.remove(partition_, taken);
-    if (partition_.drain.has_departed()) partition_.drain.forget_departed();
   }
   if (flusher_.cargo().size() == 0) return false;
 

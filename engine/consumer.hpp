@@ -64,6 +64,7 @@ class Consumer {
  private:
   [[nodiscard]] std::optional<FlushReason> due_reason(std::size_t pending, TimePoint now) const;
   TimePoint step(TimePoint now);
+  void forget_departed() noexcept;
   TimePoint rest(TimePoint now);
   TimePoint finish();
   TimePoint give_up();
@@ -97,6 +98,10 @@ class Consumer {
   std::uint64_t held_ = 0;           // when retired: what end_abandoned() releases
   std::uint64_t covered_ = 0;        // requests that are done when the batch under way is
   bool is_short_of_memory_ = false;  // for a batch: wait, whatever is pending
+
+  // When it last looked for departed producers to forget: how many there were, and what had left.
+  std::size_t departed_seen_ = 0;
+  std::uint64_t removed_seen_ = 0;
 
   // The doorbell is armed for this many pending items; 0: not.
   std::size_t armed_for_ = 0;

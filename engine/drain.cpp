@@ -42,20 +42,19 @@ Drain::Producer& Drain::add() {
 void Drain::depart(Producer& producer) noexcept {
   const std::lock_guard lock(list_mutex_);
   producer.has_departed = true;
-  slot_count_.fetch_sub(1, std::memory_order_relaxed);  // relaxed: a statistic
   // relaxed: a hint; who rings the consumer after it has it seen.
   departed_count_.fetch_add(1, std::memory_order_relaxed);
 }
 
-bool Drain::has_departed() const noexcept {
-  return departed_count_.load(std::memory_order_relaxed) > 0;  // relaxed: as in depart()
+std::size_t Drain::departed_count() const noexcept {
+  return departed_count_.load(std::memory_order_relaxed);  // relaxed: as in depart()
 }
 
 void Drain::forget_departed() noexcept {
   Producer* gone = nullptr;
   {
     const std::lock_guard lock(list_mutex_);
-    // relaxed, all four: the lock, the turn and the consumer's own order exclude every reader.
+    // relaxed, all five: the lock, the turn and the consumer's own order exclude every reader.
     Producer* producer = newest_.load(std::memory_order_relaxed);
     Producer* kept = nullptr;
     while (producer != nullptr) {
@@ -75,6 +74,7 @@ void Drain::forget_departed() noexcept {
         if (older != nullptr && older->newer == producer) older->newer = producer->newer;
         forgotten_items_ += items;
         departed_count_.fetch_sub(1, std::memory_order_relaxed);
+        slot_count_.fetch_sub(1, std::memory_order_relaxed);
         producer->older = gone;
         gone = producer;
       }

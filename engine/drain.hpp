@@ -62,8 +62,9 @@ class Drain {
   /// Any thread; once.
   void depart(Producer& producer) noexcept;
 
-  /// Whether there is anything to forget. Any thread; a hint.
-  [[nodiscard]] bool has_departed() const noexcept;
+  /// Producers that have departed and are not forgotten yet. Any thread; a hint.
+  [[nodiscard]] std::size_t departed_count() const noexcept;
+  [[nodiscard]] bool has_departed() const noexcept { return departed_count() > 0; }
 
   /// Frees the departed producers of which nothing is left. Requires    the turn, and to be the
   /// partition's consumer.
@@ -77,7 +78,7 @@ class Drain {
   /// Whether a producer is inside an insert right now. Any thread.
   [[nodiscard]] bool has_producer_inside() const noexcept;
 
-  /// Producers, without those that have departed. Any thread.
+  /// Producers, with those that have departed and are not forgotten yet. Any thread.
   [[nodiscard]] std::size_t slot_count() const noexcept;
 
   struct Taken {
@@ -124,8 +125,8 @@ class Drain {
   mutable Mutex list_mutex_;
   std::atomic<Producer*> newest_{nullptr};      // owned, with all that are older
   std::uint64_t forgotten_items_ = 0;           // items of producers that are freed; as the list
-  std::atomic<std::size_t> slot_count_{0};      // producers that have not departed
-  std::atomic<std::size_t> departed_count_{0};  // … that have, and are still in the list
+  std::atomic<std::size_t> slot_count_{0};      // producers in the list
+  std::atomic<std::size_t> departed_count_{0};  // … that have departed
 
   // Under the turn.
   std::unique_ptr<Cargo> staged_;

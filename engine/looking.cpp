@@ -59,6 +59,7 @@ void BufferCore::take(std::size_t partition_index, const std::function<void(Carg
     partition.counts.taken.fetch_add(taken.items, std::memory_order_relaxed);  // see ItemCounts
     remove(partition, taken);
   }
+  if (partition.drain.has_departed()) partition.doorbell.ring();  // Their consumer forgets them.
 }
 
 std::size_t BufferCore::size() const noexcept {

@@ -22,10 +22,11 @@ Ledger& Ledger::operator+=(const Ledger& other) noexcept {
 
 namespace detail {
 
-void Partition::forget_departed(const Core& core) noexcept {
-  if (!drain.has_departed() || !turn.try_acquire()) return;
+bool Partition::forget_departed(const Core& core) noexcept {
+  if (!turn.try_acquire()) return false;
   const Turn::Holder holder(turn, core);
   drain.forget_departed();
+  return true;
 }
 
 Ledger Partition::ledger() const noexcept {

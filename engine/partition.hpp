@@ -90,9 +90,9 @@ struct Partition {
     counts.removed.fetch_add(items, std::memory_order_release);
   }
 
-  /// Frees producers that have ended, where no batch is due. Whoever has the turn may be slow: then
-  /// later. Requires    to be the partition's consumer, without the turn.
-  void forget_departed(const Core& core) noexcept;
+  /// Frees producers that have ended and of which nothing is left. Whoever has the turn may be
+  /// slow: returns false then. Requires    to be the partition's consumer, without the turn.
+  [[nodiscard]] bool forget_departed(const Core& core) noexcept;
 
   /// Whether close is through here: nothing is left, and nothing will come.
   [[nodiscard]] bool is_finished() const noexcept {

@@ -32,21 +32,42 @@ Seat& Seats::borrow(std::uint64_t least) {
 void Seats::give_back(Seat& seat) noexcept {
   for (const auto& partition : partitions_)
     partition->gate.settle_up(*seat.slots[partition->index]);
-  bool has_departed = false;
   {
     const std::lock_guard lock(mutex_);
     // It does not allocate: build() reserved for it.
     free_.insert(std::lower_bound(free_.begin(), free_.end(), seat.number, is_older), &seat);
-    const std::size_t out = seats_.size() - free_.size();
-    for (; free_.size() > std::max(kSpareSeats, out / 2); has_departed = true) {
-      Seat& newest = *free_.back();
-      free_.pop_back();
-      remove(newest);
-    }
   }
-  // The consumers forget them.
-  if (!has_departed) return;
-  for (const auto& partition : partitions_) partition->doorbell.ring();
+  trim();
+}
+
+void Seats::trim() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!depart_spares()) return;
+  }
+  for (const auto& partition : partitions_)
+    partition->doorbell.ring();  // They are forgotten there.
+}
+
+// Returns whether any departed. Requires the mutex.
+bool Seats::depart_spares() noexcept {
+  bool has_departed = false;
+  const std::size_t out = seats_.size() - free_.size();
+  while (free_.size() > std::max(kSpareSeats, out / 2) && most_departed() < kSpareSeats + out) {
+    Seat& newest = *free_.back();
+    free_.pop_back();
+    remove(newest);
+    has_departed = true;
+  }
+  return has_departed;
+}
+
+std::size_t Seats::most_departed() const noexcept {
+  std::size_t most = 0;
+  for (const auto& partition : partitions_) {
+    most = std::max(most, partition->drain.departed_count());
+  }
+  return most;
 }
 
 Seat& Seats::build() {

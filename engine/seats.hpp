@@ -23,6 +23,9 @@ struct Partition;
 ///
 ///   free seats <= max(kSpareSeats, half as many as are out)
 ///
+/// But no more depart while as many are about to be forgotten: where a consumer is held up, a new
+/// thread adopts a seat, and the queue takes no more memory than its producers at once call for.
+///
 /// A thread that still inserts after that (or that cannot have a seat of its own) borrows one for
 /// each call, never an older one than it had before: items in older seats leave first (Drain), so
 /// its items keep their order. Free seats are adopted from the oldest on, so that newer ones are
@@ -39,6 +42,9 @@ class Seats {
   /// Its debts are settled here.
   void give_back(Seat& seat) noexcept;
 
+  /// Departed seats have been forgotten: others may depart.
+  void trim() noexcept;
+
  private:
   struct OwnedSeat : Seat {
     std::vector<Slot*> slots_by_index;
@@ -46,6 +52,8 @@ class Seats {
   };
 
   Seat& build();
+  [[nodiscard]] bool depart_spares() noexcept;
+  [[nodiscard]] std::size_t most_departed() const noexcept;
   void remove(Seat& seat) noexcept;
   void depart(const OwnedSeat& seat) noexcept;
 

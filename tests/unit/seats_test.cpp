@@ -5,6 +5,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
 #include <memory>
@@ -34,6 +35,14 @@ struct Hall {
     for (std::size_t index = 0; index < partition_count; ++index) {
       partitions.push_back(
           std::make_unique<Partition>(index, options, std::make_unique<LaneOf<int>>()));
+    }
+  }
+
+  /// As the consumers do, until no more depart.
+  void forget_departed() {
+    while (partitions[0]->drain.has_departed()) {
+      for (const auto& partition : partitions) partition->drain.forget_departed();
+      seats.trim();
     }
   }
 
@@ -86,11 +95,12 @@ TEST_SUITE("seats") {
     for (int thread = 0; thread < 100; ++thread) seats.push_back(&hall.seats.borrow());
     // As many as half of those that are out.
     for (std::size_t thread = 50; thread < 100; ++thread) hall.seats.give_back(*seats[thread]);
+    hall.forget_departed();
     for (const auto& partition : hall.partitions) CHECK(partition->drain.slot_count() == 75);
     for (std::size_t thread = 0; thread < 50; ++thread) hall.seats.give_back(*seats[thread]);
+    hall.forget_departed();
     for (const auto& partition : hall.partitions) {
       CHECK(partition->drain.slot_count() == Seats::kSpareSeats);
-      partition->drain.forget_departed();
       CHECK_FALSE(partition->drain.has_departed());
     }
     for (std::size_t thread = 0; thread < Seats::kSpareSeats; ++thread) {
@@ -98,6 +108,23 @@ TEST_SUITE("seats") {
     }
     static_cast<void>(hall.seats.borrow());
     CHECK(hall.partitions[0]->drain.slot_count() == Seats::kSpareSeats + 1);
+  }
+
+  TEST_CASE("where none is forgotten seats are adopted: their number follows the threads at once") {
+    Hall hall(2);
+    constexpr std::size_t kThreads = 40;
+    std::size_t most = 0;
+    for (int wave = 0; wave < 100; ++wave) {
+      std::vector<Seat*> seats;
+      for (std::size_t thread = 0; thread < kThreads; ++thread) {
+        seats.push_back(&hall.seats.borrow());
+        insert_one(*seats.back()->slots[0], 1);  // So that it has items when it departs.
+      }
+      for (Seat* const seat : seats) hall.seats.give_back(*seat);
+      most = std::max(most, hall.partitions[0]->drain.slot_count());
+      CHECK(hall.partitions[1]->drain.departed_count() <= kThreads + Seats::kSpareSeats);
+    }
+    CHECK(most <= 2 * kThreads + 2 * Seats::kSpareSeats);
   }
 
   TEST_CASE("free seats are adopted from the oldest on, and none that is older than asked for") {
