@@ -222,15 +222,15 @@ void BufferCore::report_overdue(std::size_t partition_index, HandlerCall::Overdu
   emit(event);
 }
 
-// The watch's thread. The spare gets ready first and takes over last, so that at every moment
-// somebody consumes: a factory that fails, a thread that does not start, a call that returns after
-// all, and the partition stays with its consumer.
+// The watch's thread, or that of a consumer that was left behind. The spare gets ready first and
+// takes over last, so that at every moment somebody consumes: a factory that fails, a thread that
+// does not start, a call that returns after all, and the partition stays with its consumer.
 void BufferCore::replace_consumer(std::size_t partition_index, std::uint64_t batch_id) {
   Partition& partition = *partitions_[partition_index];
-  // relaxed: only this thread starts spares; one that is about to take over counts as well.
-  if (partition.counts.abandoned.load(std::memory_order_relaxed) >= options_.max_abandoned) return;
   const std::lock_guard lock(life_mutex_);
   if (are_threads_over_ || has_given_up() || is_forked()) return;
+  // relaxed: it is raised under the mutex. A spare that is about to take over counts as well.
+  if (partition.counts.abandoned.load(std::memory_order_relaxed) >= options_.max_abandoned) return;
   try {
     const std::shared_ptr<Consumer> spare = make_consumer(partition_index);
     Worker& worker = workers_.emplace_back();
@@ -260,14 +260,22 @@ void BufferCore::run_spare(std::size_t partition_index, std::shared_ptr<Consumer
   } catch (...) {
     count_hook_failure();
   }
-  stuck.reset();
   if (has_taken_over) {
+    // As the stuck consumer left it, the bell may be armed; it is the spare's now.
+    partitions_[partition_index]->doorbell.disarm();
     {
       const std::lock_guard lock(life_mutex_);
       current_[partition_index] = spare;
+      // The call may have returned meanwhile, and its thread ended as if it still were the current.
+      const auto ended = std::find_if(workers_.begin(), workers_.end(), [&](const Worker& each) {
+        return each.consumer == stuck && each.has_ended;
+      });
+      if (ended != workers_.end()) over_.splice(over_.end(), workers_, ended);
     }
+    stuck.reset();
     return run(partition_index, spare);
   }
+  stuck.reset();
   if (is_forked()) return;  // As in run_consumer().
   // relaxed: see replace_consumer().
   partitions_[partition_index]->counts.abandoned.fetch_sub(1, std::memory_order_relaxed);
@@ -277,6 +285,9 @@ void BufferCore::run_spare(std::size_t partition_index, std::shared_ptr<Consumer
 void BufferCore::end_abandoned(Partition& partition, std::uint64_t held) {
   partition.requests.release(held);
   partition.counts.abandoned.fetch_sub(1, std::memory_order_relaxed);  // relaxed: see above
+  // A call that was reported when no more could be left behind has waited for this.
+  const std::optional<std::uint64_t> overdue = consumer(partition.index)->call().overdue_batch();
+  if (overdue) replace_consumer(partition.index, *overdue);
 }
 
 }  // namespace databuffer::detail

@@ -80,6 +80,14 @@ bool HandlerCall::report_overdue(TimePoint now, Duration limit, Overdue& overdue
   return true;
 }
 
+std::optional<std::uint64_t> HandlerCall::overdue_batch() const noexcept {
+  const std::lock_guard lock(mutex_);
+  // relaxed: written under the mutex
+  const bool is_retired = is_retired_.load(std::memory_order_relaxed);
+  if (phase_ != Phase::kInside || !is_reported_ || is_retired) return std::nullopt;
+  return batch_id_;
+}
+
 TimePoint HandlerCall::due(Duration limit) const {
   const std::lock_guard lock(mutex_);
   return phase_ == Phase::kInside && !is_reported_ ? deadline_after(began_, limit)

@@ -64,6 +64,9 @@ class HandlerCall {
   /// Whether the call is overdue and was not reported yet; then it is now. Any thread, until end().
   bool report_overdue(TimePoint now, Duration limit, Overdue& overdue);
 
+  /// The batch of a call that is inside the handler, was reported, and has its consumer still.
+  [[nodiscard]] std::optional<std::uint64_t> overdue_batch() const noexcept;
+
   /// When the running call will be overdue; "never" if none runs or it has been reported.
   [[nodiscard]] TimePoint due(Duration limit) const;
 

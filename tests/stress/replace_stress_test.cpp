@@ -12,9 +12,11 @@
 #include <set>
 #include <span>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "databuffer/databuffer.hpp"
+#include "databuffer/detail/fence.hpp"
 #include "stress/random.hpp"
 #include "stress/threads.hpp"
 #include "stress/witness.hpp"
@@ -103,6 +105,45 @@ TEST_SUITE("replace") {
     CHECK(eventually([&] { return is_dropped && buffer.ledger().in_flight == 0; }));
     CHECK(calls == 1);
     CHECK(buffer.ledger().failed == 1);
+  }
+
+  TEST_CASE("beside a stuck call an idle partition does nothing") {
+    std::latch release(1);
+    Options options = replacing(4);
+    options.flush_interval = 0ms;
+    Buffer<int> buffer(options, [&](std::span<int> items) {
+      if (items[0] == 0) release.wait();
+    });
+    std::this_thread::sleep_for(20ms);  // Cold: it is armed for the first item when that comes.
+    REQUIRE(buffer.insert(0) == InsertStatus::kAccepted);
+    // The fresh consumer is there when its partition is asked to flush, and does.
+    REQUIRE(eventually([&] { return buffer.info()[0].abandoned == 1; }));
+    std::this_thread::sleep_for(50ms);
+    const std::uint64_t fences = databuffer::detail::heavy_fence_count();
+    std::this_thread::sleep_for(100ms);
+    CHECK(databuffer::detail::heavy_fence_count() - fences <= 10);  // It was one for each look.
+    release.count_down();
+  }
+
+  TEST_CASE("a call that waits for others to return is replaced when one has") {
+    std::latch release_first(1);
+    std::latch release(1);
+    std::atomic<int> calls{0};
+    Buffer<int> buffer(replacing(1), [&](std::span<int>) {
+      const int call = calls++;
+      if (call == 0) release_first.wait();
+      if (call == 1) release.wait();
+    });
+    for (int value = 0; value < 3; ++value) {
+      REQUIRE(buffer.insert(int{value}) == InsertStatus::kAccepted);
+    }
+    REQUIRE(eventually([&] { return buffer.info()[0].overdue_batches == 2; }));
+    CHECK(calls == 2);
+    release_first.count_down();
+    CHECK(eventually([&] { return calls == 3; }));
+    CHECK(eventually([&] { return buffer.ledger().flushed == 2; }));
+    release.count_down();
+    CHECK(buffer.close(databuffer::kForever).ledger.flushed == 3);
   }
 
   TEST_CASE("a partition that has left max_abandoned consumers behind waits") {

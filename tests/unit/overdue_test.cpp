@@ -106,6 +106,29 @@ TEST_SUITE("handler call") {
     CHECK(ended.was_reported);
   }
 
+  TEST_CASE("a later attempt at the batch of an overdue call does not lose its consumer for it") {
+    HandlerCall call(TimePoint{});
+    HandlerCall::Overdue overdue;
+    int prepared = 0;
+    const auto prepare = [&] { ++prepared; };
+    REQUIRE(call.begin(TimePoint{}, 7, 1));
+    REQUIRE(call.report_overdue(TimePoint{1s}, 1s, overdue));
+    CHECK(call.overdue_batch() == 7);
+    CHECK_FALSE(call.retire(8, prepare));
+    CHECK(call.leave());
+    CHECK_FALSE(call.overdue_batch());
+    call.end(TimePoint{2s});
+    REQUIRE(call.begin(TimePoint{2s}, 7, 1));  // the second attempt
+    CHECK_FALSE(call.overdue_batch());
+    CHECK_FALSE(call.retire(7, prepare));
+    CHECK(prepared == 0);
+    REQUIRE(call.report_overdue(TimePoint{3s}, 1s, overdue));
+    CHECK(call.retire(7, prepare));
+    CHECK(prepared == 1);
+    CHECK_FALSE(call.overdue_batch());
+    CHECK_FALSE(call.retire(7, prepare));
+  }
+
   TEST_CASE("a call that has ended cannot be overdue") {
     HandlerCall call(TimePoint{});
     static_cast<void>(call.begin(TimePoint{}, 1, 1));
