@@ -81,6 +81,20 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   void notice_finished() noexcept;
   /// close() has given up: hands what is pending in the partition to on_drop.
   void sweep(Partition& partition) noexcept;
+
+  /// While on_drop may be at work for items that close() gives up: it waits for that.
+  class Sweeper {
+   public:
+    explicit Sweeper(BufferCore& buffer) noexcept;
+    ~Sweeper();
+    Sweeper(const Sweeper&) = delete;
+    Sweeper& operator=(const Sweeper&) = delete;
+
+   private:
+    void count(int change) noexcept;
+    BufferCore& buffer_;
+  };
+
   /// drop() of items that close() gives up.
   void give_up(Partition& partition, void* items, std::size_t count, DropInfo info) noexcept;
   /// When the last of the calls of close() gives up; steady clock.
@@ -112,7 +126,6 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
  private:
   struct InsertCall;
   class GivenUp;
-  class Sweeper;
 
   /// A thread that runs a consumer.
   struct Worker {
@@ -164,7 +177,9 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   void enter(Closer& closer) noexcept;
   [[nodiscard]] bool leave(Closer& closer) noexcept;
   void give_up_all() noexcept;
+  void give_up_rest() noexcept;
   void await_givers_up() noexcept;
+  void tell_given_up(Partition& partition, std::size_t items) noexcept;
   [[nodiscard]] bool is_sweeping() const noexcept;
   bool wait_for_life(std::unique_lock<Mutex>& lock, TimePoint deadline,
                      const std::function<bool()>& is_so) noexcept;
@@ -196,11 +211,15 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   [[nodiscard]] PushResult push(Slot& slot, Source& source, std::size_t& count) noexcept;
   [[nodiscard]] Slot* overflow(InsertCall& call, Seat& seat);
   [[nodiscard]] Slot* wait_for_room(InsertCall& call, Seat& seat);
+  static std::size_t first_piece(const InsertCall& call) noexcept;
+  Source::Prepared read(InsertCall& call, std::size_t count);
+  Source::Prepared read_on(InsertCall& call, Partition& partition, Slot& slot, std::size_t& room);
   bool read_next(InsertCall& call);
   bool weigh_next(InsertCall& call);
   [[nodiscard]] std::size_t weight_of_prepared(const InsertCall& call,
                                                std::size_t count) const noexcept;
-  Source::Prepared prepare_weighed(InsertCall& call, Partition& partition, std::size_t count);
+  Source::Prepared prepare_weighed(InsertCall& call, Partition& partition, Slot& slot,
+                                   std::size_t& room);
   [[nodiscard]] bool drop_oldest(InsertCall& call, Partition& partition, Slot& slot);
   [[nodiscard]] bool remove_oldest(InsertCall& call, Partition& partition, Slot& slot);
   void drop_newest(InsertCall& call, Partition& partition);

@@ -50,9 +50,7 @@ CloseReport BufferCore::close_by(TimePoint deadline, bool must_drive) {
   if (is_forked()) return {};  // A handler forked, and this is the child.
   if (!is_done && is_last) {
     give_up_all();
-    await_givers_up();
-    for (const auto& partition : partitions_) sweep(*partition);  // of the stuck ones
-    await_givers_up();  // One that was stuck a moment ago may be at it now.
+    give_up_rest();
   }
   if (is_done) join_ended(deadline);
   if (is_done || is_last) note_end();
@@ -160,22 +158,24 @@ void BufferCore::give_up_all() noexcept {
   for (const auto& partition : partitions_) partition->doorbell.ring();
 }
 
-/// While on_drop may be at work for items that close() gives up: it waits for that.
-class BufferCore::Sweeper {
- public:
-  explicit Sweeper(BufferCore& buffer) noexcept : buffer_(buffer) { count(1); }
-  ~Sweeper() { count(-1); }
-  Sweeper(const Sweeper&) = delete;
-  Sweeper& operator=(const Sweeper&) = delete;
+// What no handler has is handed over when this returns: by the consumers, and for the stuck ones
+// here. Also again, by the destructor: a handler that was inside at the deadline may have returned
+// since, with nobody to go on with its batch (kManual); there may be memory by now.
+void BufferCore::give_up_rest() noexcept {
+  if (is_manual()) static_cast<void>(poll(now()));
+  await_givers_up();
+  for (const auto& partition : partitions_) sweep(*partition);
+  await_givers_up();  // One that was stuck a moment ago may be at it now.
+}
 
- private:
-  void count(int change) noexcept {
-    const std::lock_guard lock(buffer_.life_mutex_);
-    buffer_.sweepers_ += change;
-    buffer_.life_changed_.notify_all();
-  }
-  BufferCore& buffer_;
-};
+BufferCore::Sweeper::Sweeper(BufferCore& buffer) noexcept : buffer_(buffer) { count(1); }
+BufferCore::Sweeper::~Sweeper() { count(-1); }
+
+void BufferCore::Sweeper::count(int change) noexcept {
+  const std::lock_guard lock(buffer_.life_mutex_);
+  buffer_.sweepers_ += change;
+  buffer_.life_changed_.notify_all();
+}
 
 void BufferCore::sweep(Partition& partition) noexcept {
   // Whoever removes items looks for itself when it is through.
@@ -194,7 +194,10 @@ void BufferCore::sweep(Partition& partition) noexcept {
       if (!partition.turn.acquire_until(deadline_after(steady_clock().now(), kGrace))) return;
       {
         const Turn::Holder holder(partition.turn, *this);
-        remove(partition, partition.drain.take(pending, 0, *cargo));
+        const Drain::Taken taken = partition.drain.take(pending, 0, *cargo);
+        // Before they are gone: then the consumer says that all requests are done.
+        if (taken.items > 0) tell_given_up(partition, taken.items);
+        remove(partition, taken);
       }
       if (cargo->size() == 0) return;
       give_up(partition, cargo->data(), cargo->size(), {});
@@ -207,6 +210,15 @@ void BufferCore::sweep(Partition& partition) noexcept {
   }
 }
 
+// A sync_flush that waits learns that they failed.
+void BufferCore::tell_given_up(Partition& partition, std::size_t items) noexcept {
+  try {
+    partition.requests.add_batch(items, items, FlushResult::failed("close() gave up"));
+  } catch (const std::bad_alloc&) {
+    count_hook_failure();  // It gets its status without the items.
+  }
+}
+
 void BufferCore::give_up(Partition& partition, void* items, std::size_t count,
                          DropInfo info) noexcept {
   given_up_items_.fetch_add(count, std::memory_order_relaxed);  // relaxed: a statistic
@@ -214,7 +226,8 @@ void BufferCore::give_up(Partition& partition, void* items, std::size_t count,
   drop(partition, items, count, info);
 }
 
-// Waits until each consumer has handed over what it gives up, or is inside its handler.
+// Waits until each consumer has handed over what it gives up, or is inside its handler. An on_drop
+// is waited for as long as it takes; what else holds a consumer up (a hook, a removal) for a while.
 void BufferCore::await_givers_up() noexcept {
   const TimePoint grace = deadline_after(steady_clock().now(), kGrace);
   if (is_manual()) {
@@ -225,6 +238,7 @@ void BufferCore::await_givers_up() noexcept {
                return each->call().is_inside();
              });
     });
+    attend(TimePoint::max(), true, [this] { return !is_sweeping(); });
     return;
   }
   std::unique_lock lock(life_mutex_);
@@ -234,6 +248,7 @@ void BufferCore::await_givers_up() noexcept {
              return worker.has_ended || worker.consumer->call().is_inside();
            });
   });
+  wait_for_life(lock, TimePoint::max(), [this] { return sweepers_ == 0; });
 }
 
 bool BufferCore::is_sweeping() const noexcept {
@@ -277,7 +292,7 @@ CloseReport BufferCore::make_close_report() const noexcept {
   report.status = is_done ? CallStatus::kDone : CallStatus::kTimedOut;
   const std::lock_guard lock(life_mutex_);
   if (has_close_begun_) report.failed = report.ledger.failed - failed_before_close_;
-  report.duration = close_took_;
+  if (has_close_begun_) report.duration = has_close_ended_ ? close_took_ : now() - close_began_;
   return report;
 }
 

@@ -23,7 +23,11 @@ void BufferCore::abandon() noexcept {
     return;
   }
   // A close that has reached its deadline is not waited for twice.
-  if (!has_given_up()) close_by(wait_deadline(options_.close_timeout), true);
+  if (!has_given_up()) {
+    close_by(wait_deadline(options_.close_timeout), true);
+  } else {
+    give_up_rest();
+  }
   if (is_forked()) return;  // A handler or on_drop forked, and this is the child.
   release_user_objects(end_threads());
 }

@@ -78,8 +78,12 @@ void Flusher::step(Handler& handler, TimePoint now) {
   ranges_.pop_back();
   if (result->is_ok()) {
     count_flushed(range.count);
-  } else if (is_taken) {
-    count_failed(range.count, *result);
+  } else if (is_taken) {  // What it named counts, but can neither be dropped nor tried again.
+    put_in_order(*result, range.count);
+    const std::size_t named = result->items_.size();
+    const std::size_t failed = named == 0 ? range.count : named;
+    count_flushed(range.count - failed);
+    count_failed(failed, *result);
   } else {
     handle_failure(range, *result);
   }
@@ -100,6 +104,7 @@ void Flusher::handle_failure(Range range, FlushResult& result) noexcept {
     ranges_.push_back(range);
   } else if (may_go_on && buffer_.options().retry.isolate && range.count > 1) {
     is_halving_ = true;
+    answer_ = std::move(result);
     due_ = now;
     const std::size_t half = range.count / 2;
     ranges_.push_back({range.first + half, range.count - half});
@@ -111,14 +116,12 @@ void Flusher::handle_failure(Range range, FlushResult& result) noexcept {
 }
 
 void Flusher::give_up_rest() noexcept {
+  const BufferCore::Sweeper sweeper(buffer_);
   std::size_t left = 0;
   for (const Range& range : ranges_) left += range.count;
   failed_items_ += left;
   if (failure_.is_ok()) failure_ = FlushResult::failed({});
   tell_requests(std::move(failure_));
-  // release: as in step(). Before on_drop runs, which may take its time: close() counts what is in
-  // flight.
-  partition_.counts.in_flight.fetch_sub(left, std::memory_order_release);
   while (!ranges_.empty()) {
     const Range range = ranges_.back();
     ranges_.pop_back();
@@ -131,6 +134,8 @@ void Flusher::give_up_rest() noexcept {
     if (!is_halving_ && !answer_.items().empty()) {
       info.items = ItemResults(answer_.items()).last(range.count);
     }
+    // release: as in step(). Range by range, so that an on_drop sees a ledger that balances.
+    partition_.counts.in_flight.fetch_sub(range.count, std::memory_order_release);
     buffer_.give_up(partition_, cargo_->at(range.first), range.count, info);
   }
   cargo_->clear();

@@ -21,6 +21,10 @@ std::uint64_t own_word(const Slot& slot) noexcept {
 
 bool is_marked(const Slot& slot) noexcept { return (own_word(slot) & Slot::kInside) != 0; }
 
+// Room for as many items is taken before a range is read. Whoever reads slowly does not keep others
+// out of room that the range may never use.
+constexpr std::size_t kFirstPiece = 64;
+
 std::string describe(const std::exception_ptr& exception) noexcept {
   try {
     try {
@@ -111,9 +115,31 @@ void BufferCore::insert_items(InsertCall& call, Seat& seat) {
   }
 }
 
+// Has up to `count` items ready. Runs the user's range, which may insert here itself: not to wait
+// for room that this call has taken.
+Source::Prepared BufferCore::read(InsertCall& call, std::size_t count) {
+  const RoleFrame role(*this, RoleFrame::Role::kRead);
+  return call.source.prepare(count);
+}
+
+// The same for as many as `room` has been taken for. While they are all there, and more are to
+// come, takes more room.
+Source::Prepared BufferCore::read_on(InsertCall& call, Partition& partition, Slot& slot,
+                                     std::size_t& room) {
+  for (;;) {
+    const Source::Prepared prepared = read(call, room);
+    const std::size_t left = call.count - call.accepted - prepared.count;
+    const bool is_over = prepared.is_exhausted || prepared.exception || left == 0;
+    if (is_over || prepared.count < room) return prepared;
+    const std::size_t more = partition.gate.reserve(slot, 1, std::min(left, room));
+    if (more == 0) return prepared;
+    room += more;
+  }
+}
+
 // Returns whether there is a next item. Runs the user's range.
 bool BufferCore::read_next(InsertCall& call) {
-  const Source::Prepared prepared = call.source.prepare(1);
+  const Source::Prepared prepared = read(call, 1);
   if (prepared.is_exhausted) call.count = call.accepted + call.source.ahead();
   if (prepared.count > 0) return true;
   call.exception = prepared.exception;
@@ -153,14 +179,18 @@ Slot* BufferCore::find_room(InsertCall& call, Seat& seat) noexcept {
   return slot;
 }
 
-// Takes room in the slot's partition for the call's next items: as many as there is room for. By
-// weight, for the first. Returns whether there was.
+std::size_t BufferCore::first_piece(const InsertCall& call) noexcept {
+  return std::min(call.count - call.accepted, kFirstPiece);
+}
+
+// Takes room in the slot's partition for the call's next items: as many as there is room for, up to
+// a first piece. By weight, for the first. Returns whether there was.
 bool BufferCore::take_room(InsertCall& call, Slot& slot) noexcept {
   Partition& partition = *partitions_[slot.partition_index];
   // Where code of the user's runs before the push, what that inserts could take the room.
   if (!options_.weigh && call.source.is_ready()) return partition.gate.admits(slot);
   if (options_.weigh && !partition.weight_gate.has_room(call.weight)) return false;
-  call.room = partition.gate.reserve(slot, 1, call.count - call.accepted);
+  call.room = partition.gate.reserve(slot, 1, first_piece(call));
   if (call.room == 0) return false;
   if (!options_.weigh || partition.weight_gate.reserve(call.weight)) return true;
   space_waiters_.release(partition, std::exchange(call.room, 0), 0);  // Somebody was faster.
@@ -224,15 +254,18 @@ bool BufferCore::settle(Slot& slot) noexcept { return gate_of(slot).settle(slot)
 // goes on.
 bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
   Partition& partition = *partitions_[slot.partition_index];
-  const std::size_t room = std::exchange(call.room, 0);
+  std::size_t room = std::exchange(call.room, 0);
   const auto give_back_unused = [&](std::size_t used) {
     return room > 0 ? partition.gate.finish_reserved(slot, room, used)
                     : partition.gate.take_back(slot);
   };
   Source::Prepared prepared;
   try {
-    prepared = options_.weigh ? prepare_weighed(call, partition, room)
-                              : call.source.prepare(std::max<std::size_t>(room, 1));
+    if (options_.weigh) {
+      prepared = prepare_weighed(call, partition, slot, room);
+    } else {
+      prepared = room == 0 ? read(call, 1) : read_on(call, partition, slot, room);
+    }
   } catch (const ForcedUnwind&) {  // The range ends this thread: the room goes back.
     if (const std::size_t unused = give_back_unused(0); unused > 0) {
       space_waiters_.release(partition, unused, 0);
@@ -268,12 +301,20 @@ bool BufferCore::insert_some(InsertCall& call, Seat& seat, Slot& slot) {
 
 // Makes ready as many items as fit by weight, and takes the room for them. The first is ready and
 // has it. Item by item: a range that cannot take an item back is read one item ahead at most.
-Source::Prepared BufferCore::prepare_weighed(InsertCall& call, Partition& partition,
-                                             std::size_t count) {
+Source::Prepared BufferCore::prepare_weighed(InsertCall& call, Partition& partition, Slot& slot,
+                                             std::size_t& room) {
+  const RoleFrame role(*this, RoleFrame::Role::kRead);  // The weigher is as the range.
   Source::Prepared ready{.count = 1};
   try {
-    while (ready.count < count) {
-      const Source::Prepared next = call.source.prepare(ready.count + 1);
+    for (;;) {
+      if (ready.count == room) {
+        const std::size_t left = call.count - call.accepted - ready.count;
+        const std::size_t more =
+            left == 0 ? 0 : partition.gate.reserve(slot, 1, std::min(left, room));
+        if (more == 0) break;
+        room += more;
+      }
+      const Source::Prepared next = read(call, ready.count + 1);
       ready.is_exhausted = next.is_exhausted;
       ready.exception = next.exception;
       if (next.count == ready.count) break;

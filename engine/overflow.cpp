@@ -65,8 +65,9 @@ Slot* BufferCore::overflow(InsertCall& call, Seat& seat) {
 }
 
 Slot* BufferCore::wait_for_room(InsertCall& call, Seat& seat) {
-  const bool would_wait_for_itself =
-      RoleFrame::works_for(*this) || (call.timeout > Duration::zero() && is_driver());
+  const bool would_wait_for_itself = RoleFrame::works_for(*this) ||
+                                     RoleFrame::has(*this, RoleFrame::Role::kRead) ||
+                                     (call.timeout > Duration::zero() && is_driver());
   if (!call.may_wait || would_wait_for_itself) {
     call.status = InsertStatus::kFull;
     return nullptr;
@@ -99,8 +100,7 @@ Slot* BufferCore::wait_for_room(InsertCall& call, Seat& seat) {
   }
   // By weight one by one: the next item's weight is not known yet.
   const bool is_one = options_.weigh || call.source.is_ready();
-  SpaceWaiters::Waiter waiter(call.partition_index, is_one ? 1 : call.count - call.accepted,
-                              call.weight);
+  SpaceWaiters::Waiter waiter(call.partition_index, is_one ? 1 : first_piece(call), call.weight);
   space_waiters_.join(waiter);
   switch (space_waiters_.wait(waiter, *call.deadline)) {
     case SpaceWaiters::Outcome::kServed:
@@ -182,6 +182,9 @@ void BufferCore::drop_stranded(InsertCall& call) {
   if (call.status == InsertStatus::kClosed) reason = DropReason::kClosed;
   if (call.status == InsertStatus::kNoMemory) reason = DropReason::kNoMemory;
   const std::size_t index = call.partition_index != kAnyPartition ? call.partition_index : 0;
+  if (reason == DropReason::kClosed) {  // relaxed: a statistic
+    given_up_items_.fetch_add(items->size(), std::memory_order_relaxed);
+  }
   drop_unqueued(call, *partitions_[index], *items, reason);
 }
 

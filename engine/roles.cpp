@@ -16,7 +16,8 @@ RoleFrame::~RoleFrame() { innermost = outer_; }
 
 bool RoleFrame::works_for(const Core& core) noexcept {
   for (const RoleFrame* frame = innermost; frame != nullptr; frame = frame->outer_) {
-    if (frame->core_ == &core && frame->role_ != Role::kHook) return true;
+    const bool works = frame->role_ == Role::kWork || frame->role_ == Role::kDrop;
+    if (frame->core_ == &core && works) return true;
   }
   return false;
 }

@@ -15,6 +15,7 @@ class RoleFrame {
     kWork,  ///< Is one of its threads, does a consumer's work, or removes items.
     kDrop,  ///< … gives items up: on_drop runs.
     kHook,  ///< Is in a hook, of any kind of thread: this alone is no work for the buffer.
+    kRead,  ///< Reads a range for an insert, which may have taken room: nor is this.
   };
 
   explicit RoleFrame(const Core& core, Role role = Role::kWork) noexcept

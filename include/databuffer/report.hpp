@@ -117,7 +117,8 @@ struct FlushReport {
 /// close()'s answer: what became of the items that it found, or that were on their way in.
 struct CloseReport {
   /// kDone: everything was handed to a handler, and every call has returned. kTimedOut: the
-  /// deadline came first. Or kReentrant, kClosed (a forked child).
+  /// deadline came first, or a range that waited for room had read an item that it cannot take
+  /// back. Or kReentrant, kClosed (a forked child).
   CallStatus status = CallStatus::kDone;
   std::uint64_t failed = 0;     ///< Failed for good since close() began; they went to on_drop.
   std::uint64_t dropped = 0;    ///< Given up at the deadline, through on_drop, in all partitions.
@@ -152,7 +153,7 @@ struct PartitionInfo {
   Duration flushing_for{};           ///< … for this long.
   Duration since_last_flush{};       ///< Since the last handler call returned (or since the start).
   Duration last_flush_duration{};    ///< Of the last handler call that returned.
-  std::uint64_t batches = 0;         ///< Handler calls that returned.
+  std::uint64_t batches = 0;         ///< Batches that ended.
   std::uint64_t failed_batches = 0;  ///< … of which this many failed.
   std::uint64_t overdue_batches = 0;  ///< Handler calls that were reported as overdue.
   std::uint64_t retries = 0;          ///< Handler calls beyond the first with a batch.

@@ -302,6 +302,140 @@ TEST_SUITE("close at its deadline") {
     CHECK(calls == 1);
   }
 
+  TEST_CASE("the rest of a halved batch is given up range by range, with the last answer") {
+    std::latch is_inside{1};
+    std::latch release{1};
+    std::vector<std::size_t> dropped;
+    std::vector<bool> balances;
+    Buffer<int>* running = nullptr;
+    Options options{.name = "halved", .max_size = 8};
+    options.retry = {.isolate = true};
+    options.on_drop = [&](std::span<int> items, const DropInfo& info) {
+      CHECK(info.reason == databuffer::DropReason::kClosed);
+      CHECK(info.last_answer == databuffer::LastAnswer::kGivenUp);
+      CHECK(info.error == "call 2");
+      dropped.push_back(items.size());
+      balances.push_back(running->ledger().balances());
+    };
+    std::atomic<int> calls{0};
+    Buffer<int> buffer(options, [&](std::span<int>) {
+      const int call = ++calls;
+      if (call <= 2) return FlushResult::failed("call " + std::to_string(call));
+      is_inside.count_down();
+      release.wait();
+      return FlushResult::ok();
+    });
+    running = &buffer;
+    REQUIRE(buffer.insert_batch({1, 2, 3, 4, 5, 6, 7, 8}).accepted == 8);
+    is_inside.wait();  // with the first two; the next two and the second half wait
+    CHECK(buffer.close(0ms).in_flight == 8);
+    release.count_down();
+    CHECK(eventually([&] { return buffer.ledger().in_flight == 0; }));
+    CHECK(buffer.close(kForever).ledger.dropped_closed == 6);
+    CHECK(dropped == std::vector<std::size_t>{2, 4});
+    CHECK(balances == std::vector<bool>{true, true});
+    CHECK(buffer.ledger().flushed == 2);
+  }
+
+  TEST_CASE("a handler call that a hook holds up past the deadline does not begin") {
+    std::latch is_inside{1};
+    std::latch release{1};
+    std::atomic<int> calls{0};
+    Buffer<int> buffer({.name = "barred", .max_size = 2}, [&](std::span<int>) { ++calls; });
+    REQUIRE(buffer.telemetry().attach("x", databuffer::Event::kFlushStart,
+                                      [&](const databuffer::TelemetryEvent&) {
+                                        is_inside.count_down();
+                                        release.wait();
+                                      }));
+    REQUIRE(buffer.insert_batch({1, 2}).accepted == 2);
+    is_inside.wait();  // Whether to give up has been asked before.
+    static_cast<void>(buffer.close(0ms));
+    release.count_down();
+    CHECK(eventually([&] { return buffer.ledger().in_flight == 0; }));
+    CHECK(calls == 0);
+    CHECK(buffer.ledger().dropped_closed == 2);
+  }
+
+  TEST_CASE("an on_drop is waited for, as long as it takes") {
+    std::atomic<bool> is_over{false};
+    Options options{.name = "slow-drop", .max_size = 2};
+    options.retry = {.attempts = 1000, .initial_backoff = 24h, .max_backoff = 24h};
+    options.on_drop = [&](std::span<int>, const DropInfo&) {
+      std::this_thread::sleep_for(2500ms);  // longer than anything else is waited for, twice
+      is_over = true;
+    };
+    std::latch has_failed{1};
+    Buffer<int> buffer(options, [&](std::span<int>) {
+      has_failed.count_down();
+      return false;
+    });
+    REQUIRE(buffer.insert_batch({1, 2}).accepted == 2);
+    has_failed.wait();
+    CHECK(buffer.close(0ms).dropped == 2);
+    CHECK(is_over);
+  }
+
+  TEST_CASE("a sync_flush that waits learns what was given up") {
+    std::latch is_inside{1};
+    std::latch release{1};
+    Options options{.name = "told", .max_size = 2};
+    Buffer<int> buffer(options, [&](std::span<int>) {
+      is_inside.count_down();
+      release.wait();
+    });
+    REQUIRE(buffer.insert_batch({1, 2, 3, 4, 5, 6}).accepted == 6);
+    is_inside.wait();
+    std::atomic<bool> is_waiting{false};
+    databuffer::FlushReport report;
+    Crew crew;
+    crew.add([&] {
+      is_waiting = true;
+      report = buffer.sync_flush(kForever)[0];
+    });
+    REQUIRE(eventually([&] { return is_waiting.load(); }));
+    std::this_thread::sleep_for(20ms);  // It most likely waits by now; else it answers kClosed.
+    CHECK(buffer.close(0ms).dropped == 4);
+    release.count_down();
+    crew.join();
+    if (report.status == CallStatus::kDone) {
+      CHECK(report.items == 6);
+      CHECK(report.failed_items == 4);
+    } else {
+      CHECK(report.status == CallStatus::kClosed);
+    }
+  }
+
+  TEST_CASE("what its handler hands back after the deadline ends with the buffer, run by hand") {
+    std::latch is_inside{1};
+    std::latch release{1};
+    std::atomic<std::size_t> ended{0};
+    {
+      Options options{.name = "by-hand", .partitions = 2, .max_size = 4, .capacity = 4};
+      options.threading = databuffer::Threading::kManual;
+      options.retry = {.attempts = 10, .initial_backoff = 24h, .max_backoff = 24h};
+      options.on_drop = [&](std::span<int> items, const DropInfo&) { ended += items.size(); };
+      Buffer<int> buffer(options, [&](std::span<int> items, const FlushContext& context) {
+        if (context.partition_index == 0) return FlushResult::retry("busy", 24h);
+        is_inside.count_down();
+        release.wait();
+        ended += items.size();
+        return FlushResult::ok();
+      });
+      std::thread driver([&] {
+        for (int item = 0; item < 8; ++item) {
+          CHECK(buffer.try_insert(int{item}) == InsertStatus::kAccepted);
+        }
+        buffer.do_work(databuffer::steady_clock().now());
+      });
+      is_inside.wait();
+      CHECK(buffer.close(0ms).in_flight == 8);
+      release.count_down();
+      driver.join();  // Nobody drives it any more.
+      CHECK(buffer.ledger().in_flight == 4);
+    }
+    CHECK(ended == 8);
+  }
+
   TEST_CASE("a timeout of 0 with nothing left is done, whether or not the threads have ended") {
     for (int round = 0; round < 300; ++round) {
       Buffer<int> buffer({.name = "nothing", .partitions = 2, .max_size = 3},
@@ -352,9 +486,19 @@ TEST_SUITE("what belongs to the user") {
     std::atomic<int> calls{0};
     std::latch is_inside{1};
     std::latch may_return{1};
+    /// Nor is the clock, which may go with the buffer.
+    struct CountedClock final : databuffer::Clock {
+      [[nodiscard]] databuffer::TimePoint now() const noexcept override {
+        if (is_over) ++late_calls;
+        return databuffer::steady_clock().now();
+      }
+      std::atomic<bool> is_over{false};
+      mutable std::atomic<int> late_calls{0};
+    } clock;
     {
       Options options = with_belongings(own, calls);
       options.capacity = 10;
+      options.clock = &clock;
       Buffer<int> buffer(std::move(options), [&, thing = own.add()](std::span<int>) {
         is_inside.count_down();
         may_return.wait();
@@ -369,10 +513,12 @@ TEST_SUITE("what belongs to the user") {
       is_inside.wait();
     }
     CHECK(own.alive() == 2);  // the handler, and the meta that its context names
+    clock.is_over = true;
     const int calls_by_then = calls;
     may_return.count_down();
     CHECK(eventually([&] { return own.alive() == 0; }));
     CHECK(eventually([] { return databuffer::stress::tasks_named("belongings").empty(); }));
     CHECK(calls == calls_by_then);
+    CHECK(clock.late_calls == 0);
   }
 }

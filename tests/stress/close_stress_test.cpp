@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <latch>
+#include <list>
 #include <memory>
 #include <string>
 #include <thread>
@@ -24,6 +25,7 @@ using namespace std::chrono_literals;
 using databuffer::Buffer;
 using databuffer::CallStatus;
 using databuffer::CloseReport;
+using databuffer::DropInfo;
 using databuffer::DropReason;
 using databuffer::FlushContext;
 using databuffer::InsertStatus;
@@ -272,5 +274,43 @@ TEST_SUITE("close") {
     CHECK(buffer.sync_flush()[0].status == CallStatus::kDone);
     CHECK(buffer.close().status == CallStatus::kDone);
     CHECK(calls == 0);
+  }
+
+  TEST_CASE("what a waiting range has read, and cannot take back, is in the report") {
+    std::latch is_inside{1};
+    std::latch release{1};
+    std::atomic<std::size_t> dropped{0};
+    Options options{.name = "stranded", .max_size = 2, .flush_interval = 1h, .capacity = 2};
+    options.max_bytes = options.capacity_bytes = 2;
+    options.weigh = [](const int&) { return std::size_t{1}; };
+    options.on_drop = [&](std::span<int> items, const DropInfo& info) {
+      CHECK(info.reason == databuffer::DropReason::kClosed);
+      dropped += items.size();
+    };
+    Buffer<int> buffer(options, [&](std::span<int>) {
+      is_inside.count_down();
+      release.wait();
+    });
+    REQUIRE(buffer.insert_batch({1, 2}).accepted == 2);
+    is_inside.wait();
+    REQUIRE(buffer.insert_batch({3, 4}).accepted == 2);
+    Crew crew;
+    crew.add([&] {
+      const auto result = buffer.insert_batch(std::list<int>{5, 6, 7}, databuffer::kForever);
+      CHECK(result.status == InsertStatus::kClosed);
+      CHECK(result.accepted == 1);  // It was read ahead; the list's others are its own.
+    });
+    crew.add([&] {
+      // Once the range has been refused; its thread is on its way to on_drop, or through.
+      while (dropped == 0) std::this_thread::yield();
+      release.count_down();
+    });
+    std::this_thread::sleep_for(20ms);  // It most likely waits by now.
+    const CloseReport report = buffer.close(databuffer::kForever);
+    crew.join();
+    CHECK(dropped == 1);
+    CHECK_FALSE(report.is_complete());
+    CHECK(report.dropped == 1);
+    CHECK(report.ledger.flushed == 4);
   }
 }

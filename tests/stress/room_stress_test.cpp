@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <latch>
 #include <semaphore>
 #include <span>
 #include <thread>
@@ -19,6 +20,7 @@
 #include "stress/random.hpp"
 #include "stress/threads.hpp"
 #include "support/print.hpp"
+#include "support/ranges.hpp"
 
 namespace {
 
@@ -222,6 +224,57 @@ TEST_SUITE("room") {
     }
     CHECK(refused == 0);
     MESSAGE(items << " items");
+  }
+
+  TEST_CASE("a range that is read slowly keeps nobody out of the room that it may not use") {
+    Buffer<int> buffer({.name = "slow-range",
+                        .max_size = 1000,
+                        .flush_interval = databuffer::kForever,
+                        .overflow = Overflow::kReject},
+                       [](std::span<int>) {});
+    std::atomic<bool> is_inside{false};
+    std::latch release{1};
+    Crew crew;
+    crew.add([&] {
+      const auto result =
+          buffer.insert_batch(databuffer::support::made_one_by_one(5, [&](int index) {
+            if (index == 3) {
+              is_inside = true;
+              release.wait();
+            }
+            return index;
+          }));
+      CHECK(result.accepted == 5);
+    });
+    REQUIRE(eventually([&] { return is_inside.load(); }));
+    CHECK(buffer.size() == 0);
+    CHECK(buffer.try_insert(7) == InsertStatus::kAccepted);
+    release.count_down();
+    crew.join();
+    CHECK(buffer.size() == 6);
+  }
+
+  TEST_CASE("a range that inserts into its own full buffer does not wait for itself") {
+    Buffer<int> buffer({.name = "own-range",
+                        .max_size = 2,
+                        .flush_interval = databuffer::kForever,
+                        .capacity = 8,
+                        .insert_timeout = databuffer::kForever},
+                       [](std::span<int>) {});
+    std::vector<InsertStatus> inner;
+    const auto read = [&](int index) {
+      inner.push_back(buffer.insert(100 + index));
+      return index;
+    };
+    const auto result = buffer.insert_batch(databuffer::support::made_forward(100, read));
+    CHECK(result.accepted == 100);
+    CHECK(buffer.close(databuffer::kForever).is_complete());
+    std::uint64_t accepted = 0;
+    for (const InsertStatus status : inner) {
+      CHECK((status == InsertStatus::kAccepted || status == InsertStatus::kFull));
+      accepted += status == InsertStatus::kAccepted ? 1 : 0;
+    }
+    CHECK(buffer.ledger().flushed == 100 + accepted);
   }
 
   TEST_CASE("waits that end by their timeout, or just before it, lose no place") {

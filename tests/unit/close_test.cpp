@@ -79,7 +79,24 @@ TEST_SUITE("close") {
     const CloseReport report = buffer->close();
     CHECK(report.status == CallStatus::kDone);
     CHECK(report.ledger == Ledger{.accepted = 6, .failed = 6});
+    CHECK(report.failed == 6);
+    CHECK_FALSE(report.is_complete());
     CHECK(dropped == numbers(0, 6));
+  }
+
+  TEST_CASE("what failed before it began is not in its report") {
+    bool is_up = false;
+    ManualBuffer<int> buffer({.max_size = 4}, [&](Batch<int>&, const FlushContext&) {
+      return is_up ? FlushResult::ok() : FlushResult::failed("down");
+    });
+    buffer->insert_batch(numbers(0, 4));
+    buffer.work_all();
+    is_up = true;
+    buffer->insert_batch(numbers(4, 2));
+    const CloseReport report = buffer->close();
+    CHECK(report.ledger == Ledger{.accepted = 6, .flushed = 2, .failed = 4});
+    CHECK(report.failed == 0);
+    CHECK(report.is_complete());
   }
 
   // (S9, T13)

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -212,5 +213,29 @@ TEST_SUITE("item results") {
     CHECK(infos[0].attempts == 0);
     CHECK(infos[0].reason_of(0).empty());
     CHECK(to_string(LastAnswer::kExhausted) == "exhausted");
+  }
+
+  TEST_CASE("of a batch that was taken the named items count as failed, and no others") {
+    std::vector<int> dropped;
+    Options options{.max_size = 10, .retry = {.attempts = 5}};
+    options.on_drop = [&](std::span<int> items, const DropInfo&) {
+      dropped.insert(dropped.end(), items.begin(), items.end());
+    };
+    for (const bool names_items : {true, false}) {
+      ManualBuffer<int> buffer(options, [&](Batch<int>& batch, const FlushContext&) {
+        static_cast<void>(batch.take());
+        if (!names_items) return FlushResult::failed("all");
+        FlushResult result = FlushResult::ok();
+        result.fail_item(3, "bad").retry_item(5, "busy").fail_item(99, "there is none");
+        return result;
+      });
+      CHECK(buffer->insert_batch(numbers(0, 10)).accepted == 10);
+      const FlushReport report = buffer->sync_flush()[0];
+      CHECK(report.failed_items == (names_items ? 2 : 10));
+      CHECK(buffer->ledger().failed == (names_items ? 2 : 10));
+      CHECK(buffer->ledger().flushed == (names_items ? 8 : 0));
+      CHECK(buffer->ledger().balances());
+    }
+    CHECK(dropped.empty());  // They are the handler's.
   }
 }

@@ -289,6 +289,25 @@ TEST_SUITE("without memory") {
     }
   }
 
+  TEST_CASE("what close had no memory for has its end with the buffer") {
+    for (std::size_t request = 1;; ++request) {
+      CAPTURE(request);
+      std::size_t ended = 0;
+      Options options = by_hand({.max_size = 10, .capacity = 100});
+      options.retry = {.attempts = 10, .initial_backoff = 1h, .max_backoff = 1h};
+      options.on_drop = [&](std::span<int> items, const DropInfo&) { ended += items.size(); };
+      bool was_refused = false;
+      {
+        Buffer<int> buffer(options, [](std::span<int>) { return false; });
+        buffer.insert_batch(numbers(0, 60));
+        buffer.do_work(still_clock().now());
+        was_refused = refuse_from(request, [&] { buffer.close(0s); }).was_refused;
+      }
+      CHECK(ended == 60);
+      if (!was_refused) break;
+    }
+  }
+
   TEST_CASE("sync_flush without memory throws or answers, and the next one works") {
     for (std::size_t request = 1;; ++request) {
       CAPTURE(request);
