@@ -76,7 +76,10 @@ void check_retry(const Retry& retry) {
 void Options::validate() const {
   if (name.empty()) throw OptionsError("name", "\"\"", "must not be empty");
   if (name.size() > kMaxNameBytes) {
-    throw OptionsError("name", "\"" + name.substr(0, 32) + "…\"",
+    std::size_t shown = 32;
+    while ((static_cast<unsigned char>(name[shown]) & 0xC0U) == 0x80U && shown > 28)
+      --shown;  // UTF-8
+    throw OptionsError("name", "\"" + name.substr(0, shown) + "…\"",
                        "must be at most " + std::to_string(kMaxNameBytes) + " bytes, is " +
                            std::to_string(name.size()));
   }

@@ -77,7 +77,7 @@ class Buffer {
 
   /// Inserts one item, waiting for room for `Options::insert_timeout` (or `timeout`) under kBlock.
   /// Who waits is served in order. On a consumer thread of this buffer, and while a range is read
-  ///             for an insert here, an insert never waits.
+  /// for an insert here, an insert never waits.
   /// Returns     see InsertStatus. Unless it is kAccepted or kDropped, `item` is untouched.
   /// Throws      what copying an lvalue, Options::weigh or the key's hash throws; then nothing was
   ///             inserted, and `item` is untouched.

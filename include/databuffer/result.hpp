@@ -25,7 +25,7 @@ enum class InsertStatus : std::uint8_t {
   kAccepted,  ///< The item will reach exactly one end of the ledger.
   kFull,  ///< No room, or others wait for it, and this call does not wait (or may not: a consumer
           ///< thread, or the thread that drives a kManual buffer, would wait for itself).
-  kTimedOut,  ///< No room appeared within the timeout.
+  kTimedOut,  ///< No room appeared within the timeout, which may have been 0.
   kClosed,    ///< close() has begun, or this process is a fork of the buffer's.
   kDropped,   ///< No room, and `overflow = kDropNewest`: the item was taken and given to on_drop.
               ///< Under kDropOldest, too, where no oldest can be given up: others remove items, and
@@ -78,8 +78,9 @@ struct ItemResult {
 ///     result.fail_item(3, "breaks a constraint");  // to on_drop at once
 ///     result.retry_item(7, "locked", 50ms);        // tried again, as Options::retry allows
 ///
-/// Indices out of range are ignored; of an item that is named twice the first word counts. Where no
-/// named item is left, the result is about all.
+/// Indices out of range are ignored, but for the pause and the message that came with them; of an
+/// item that is named twice the first word counts. Where no named item is left, the result is about
+/// all.
 class FlushResult {
  public:
   /// Done, with nothing to say.

@@ -32,10 +32,12 @@ struct BadOptions {
 
 std::vector<BadOptions> bad_options() {
   const std::string too_long(257, 'n');
+  const std::string too_long_in_utf8 = std::string(31, 'n') + "ä" + too_long;  // is not cut in two
   const std::string with_nul("a\0b", 3);
   std::vector<BadOptions> rows{
       {"name", "\"\"", "must not be empty", {}},
       {"name", "nnnn", "at most 256 bytes, is 257", {.name = too_long}},
+      {"name", "n…\"", "at most 256 bytes, is 290", {.name = too_long_in_utf8}},
       {"name", "NUL", "must not contain", {.name = with_nul}},
       {"partitions", "0", "1 to 1024", {.name = "b", .partitions = 0}},
       {"partitions", "1025", "1 to 1024", {.name = "b", .partitions = 1025}},
