@@ -1,6 +1,7 @@
 #include "reference/partition_model.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 namespace databuffer::reference {
@@ -202,8 +203,17 @@ void PartitionModel::end_call(const Verdict& verdict, TimePoint now, bool has_gi
   if (verdict.status == FlushStatus::kOk) {
     ledger_.flushed += range.size();
     ledger_.in_flight -= range.size();
-  } else if (verdict.is_taken) {
-    fail(range, verdict);
+  } else if (verdict.is_taken) {  // The items named fail, or all; none is dropped.
+    std::set<std::size_t> named;
+    for (const ItemResult& item : verdict.items) {
+      if (item.index < range.size()) named.insert(item.index);
+    }
+    Range failed;
+    for (const std::size_t index : named) failed.push_back(range[index]);
+    if (named.empty()) failed = range;
+    ledger_.flushed += range.size() - failed.size();
+    ledger_.in_flight -= range.size() - failed.size();
+    fail(failed, verdict);
   } else {
     std::vector<std::string> reasons;
     settle_items(verdict, range, reasons, drops);
@@ -214,6 +224,7 @@ void PartitionModel::end_call(const Verdict& verdict, TimePoint now, bool has_gi
       ranges_.push_back(std::move(range));
     } else if (options_->retry.isolate && range.size() > 1 && !has_given_up) {
       is_halving_ = true;
+      last_answer_ = verdict.message;
       retry_due_ = {now, now};
       const auto middle = range.begin() + static_cast<std::ptrdiff_t>(range.size() / 2);
       ranges_.emplace_back(middle, range.end());
