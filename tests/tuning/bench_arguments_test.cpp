@@ -151,18 +151,19 @@ TEST_SUITE("bench arguments") {
 
   TEST_CASE("an output or sink that cannot be written to is found before the run") {
     const TemporaryFolder folder;
-    const std::string nowhere = folder.path("not/there");
+    const std::string sealed = folder.write("sealed", "");
+    std::filesystem::permissions(sealed, std::filesystem::perms::owner_read);
     for (const char* const flag : {"--json", "--csv"}) {
-      const Outcome outcome = run({"bench", "--seconds", "1h", flag, nowhere});
+      const Outcome outcome = run({"bench", "--seconds", "1h", flag, sealed});
       CHECK(outcome.exit_code == 1);
       CHECK(contains(outcome.err, flag));
-      CHECK(contains(outcome.err, nowhere));
+      CHECK(contains(outcome.err, sealed));
       CHECK(outcome.out.empty());
     }
-    for (const std::string& sink : {"sqlite:" + nowhere, "file:" + nowhere}) {
+    for (const std::string& sink : {"sqlite:" + sealed, "file:" + sealed}) {
       const Outcome outcome = run({"bench", "--seconds", "1h", "--sink", sink});
       CHECK(outcome.exit_code == 1);
-      CHECK(contains(outcome.err, nowhere));
+      CHECK(contains(outcome.err, sealed));
       CHECK(outcome.out.empty());
     }
   }

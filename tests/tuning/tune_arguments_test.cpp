@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -113,7 +114,8 @@ TEST_SUITE("tune arguments") {
     const TemporaryFolder folder;
     for (const char* const flag : {"--json", "--csv", "--plot", "--report"}) {
       CAPTURE(flag);
-      const std::string path = folder.path("missing/out.svg");
+      const std::string path = folder.write("out.svg", "");
+      std::filesystem::permissions(path, std::filesystem::perms::owner_read);
       const std::string sink = folder.write("lines", "an earlier run's\n");
       const Outcome outcome = run({"tune", "--sink", "file:" + sink, flag, path});
       CAPTURE(outcome.err);
@@ -122,7 +124,7 @@ TEST_SUITE("tune arguments") {
       CHECK(outcome.out.empty());
       CHECK(contains(outcome.err, flag));
       CHECK(contains(outcome.err, path));
-      CHECK(contains(outcome.err, "No such file or directory"));
+      CHECK(contains(outcome.err, "Permission denied"));
     }
   }
 

@@ -184,11 +184,15 @@ TEST_SUITE("tune command") {
   TEST_CASE("a sink that cannot be opened, or fails on the way, is reported, with exit code 1") {
     const TemporaryFolder folder;
     const std::string results = folder.write("a.json", "an earlier run's");
-    const Outcome closed = run({"tune", "--sink", "sqlite:" + folder.path("missing/a.db"),
+    std::filesystem::create_directory(folder.path("sealed"));
+    std::filesystem::permissions(
+        folder.path("sealed"),
+        std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);  // no new files
+    const Outcome closed = run({"tune", "--sink", "sqlite:" + folder.path("sealed/a.db"),
                                 "--budget", "10s", "--json", results});
     CHECK(closed.exit_code == 1);
     CHECK(read_file(results) == "an earlier run's");
-    CHECK(contains(closed.err, "missing/a.db"));
+    CHECK(contains(closed.err, "sealed/a.db: cannot create a scratch file next to it"));
     CHECK(closed.out.empty());
 
     Child full(ChildSettings{

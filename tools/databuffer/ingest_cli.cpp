@@ -33,6 +33,7 @@ Sinks:
   null         counts, and stores nothing.
 
 No output may be a FILE, another output, or a file of the sink: that is refused, whatever name it has.
+So is an output whose folder is missing, whose name ends in a slash, or that is itself a folder.
 Devices, such as /dev/null, may be shared. A FILE under two names is read twice, with a warning.
 
 Lines of one FILE are stored in their order, whatever the number of partitions and producers. Pipes,
