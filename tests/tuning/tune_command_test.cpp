@@ -156,6 +156,24 @@ TEST_SUITE("tune command") {
     }
   }
 
+  TEST_CASE("where memory runs out in the middle it says so, and leaves no scratch file" *
+            doctest::skip(ingest_tests::kHasNoMemoryLimit)) {
+    for (const std::string kind : {"sqlite:", "file:"}) {
+      CAPTURE(kind);
+      const TemporaryFolder folder;
+      Child child(ChildSettings{
+          .arguments = {"tune", "--partitions", "1,64", "--max-size", "1000", "--run", "10ms",
+                        "--budget", "6s", "--sink", kind + folder.path("data")},
+          .max_memory_bytes = 300'000'000});
+      const Outcome outcome = child.wait();
+      INFO("standard error: ", outcome.err);
+      CHECK(outcome.exit_code == 1);
+      CHECK((contains(outcome.err, "tune: cannot start a buffer of 64 partitions: Resource") ||
+             contains(outcome.err, "tune: out of memory")));
+      CHECK(names_in(folder).empty());
+    }
+  }
+
   TEST_CASE("a real sink is tuned, and items are stored") {
     const TemporaryFolder folder;
     const Outcome outcome = run_until_measured([&folder](int seconds) {

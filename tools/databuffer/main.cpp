@@ -9,6 +9,7 @@
 #include "databuffer/version.hpp"
 #include "tools/databuffer/bench_cli.hpp"
 #include "tools/databuffer/bench_command.hpp"
+#include "tools/databuffer/console.hpp"
 #include "tools/databuffer/file_descriptor.hpp"
 #include "tools/databuffer/ingest_cli.hpp"
 #include "tools/databuffer/ingest_command.hpp"
@@ -77,7 +78,8 @@ int main(int argc, char** argv) {
     databuffer::tools::reserve_standard_streams();
     return run(argc, argv);
   } catch (const std::exception& error) {
-    static_cast<void>(std::fprintf(stderr, "databuffer: %s\n", error.what()));
+    static_cast<void>(
+        std::fprintf(stderr, "databuffer: %s\n", databuffer::tools::failure_text(error).c_str()));
     return kFailed;
   }
 }
