@@ -41,7 +41,7 @@ FIFOs and devices are all read at the same time, so it does not matter in which 
 A FILE that cannot be read is reported, and the others are read all the same. When the sink fails, reading
 stops, and of every FILE the lines before the failed batch are stored, and none behind it.
 Lines are lost only if you ask for it, by --overflow, --insert-timeout or --close-timeout: the
-summary counts them.
+summary counts them, a line on standard error says so, and the exit code is 1.
 
 Units: TIME is a number with ns, us, ms, s, m or h, or forever; COUNT may end in k, M or G; SIZE
 is in bytes and may end in k, M, G, Ki, Mi or Gi.
@@ -49,7 +49,7 @@ is in bytes and may end in k, M, G, Ki, Mi or Gi.
 Ctrl-C (SIGINT), SIGTERM and SIGHUP stop reading, store what was read, and print the summary. A second
 signal stops at once, and says what is lost. A signal that was ignored at the start (nohup) stays so.
 
-Exit codes: 0 all stored, 1 something failed, 2 wrong arguments, 128 + signal stopped by a signal.)";
+Exit codes: 0 all stored, 1 something failed or a line was lost, 2 wrong arguments, 128 + signal stopped by a signal.)";
 
 Options ingest_defaults() {
   Options options;
