@@ -121,7 +121,7 @@ TEST_SUITE("report") {
   TEST_CASE("the text has the recommendation in all its forms, and what limits") {
     const Findings findings = usual_findings();
     const std::string text = findings_text(findings);
-    CHECK(contains(text, flags_text(findings.result.winner().candidate)));
+    CHECK(contains(text, flags_text(findings.base, findings.result.winner().candidate)));
     CHECK(contains(text, ".name = \"events\","));
     CHECK(contains(text, win_text(findings.result)));
     CHECK(contains(text, "What limits now: producers."));

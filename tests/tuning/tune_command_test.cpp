@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -89,6 +90,41 @@ TEST_SUITE("tune command") {
     CHECK(contains(read_file(folder.path("a.csv")), "partitions,max_size"));
     CHECK(contains(read_file(folder.path("a.svg")), "</svg>"));
     CHECK(contains(read_file(folder.path("a.html")), "</html>"));
+  }
+
+  TEST_CASE("what is recommended has every option that the trials were given") {
+    const Words given{"--name",
+                      "my queue",
+                      "--overflow",
+                      "drop-newest",
+                      "--flush-interval",
+                      "250ms",
+                      "--flush-jitter",
+                      "0s",
+                      "--insert-timeout",
+                      "2s",
+                      "--seed",
+                      "7",
+                      "--retry-attempts",
+                      "3",
+                      "--retry-backoff",
+                      "1ms",
+                      "--max-size-jitter",
+                      "5"};
+    Words words = given;
+    words.insert(words.end(), {"--json", "-"});
+    const Outcome outcome = run_small_search(words);
+    REQUIRE(outcome.exit_code == 0);
+    const nlohmann::json json = nlohmann::json::parse(outcome.out);
+    const auto flags = json.at("flags").get<std::string>();
+    CAPTURE(flags);
+    for (std::size_t flag = 0; flag < given.size(); flag += 2) {
+      const bool is_name = given[flag] == "--name";
+      CHECK(contains(flags, given[flag] + " " + (is_name ? "'my queue'" : given[flag + 1])));
+    }
+    // As a shell reads them.
+    const std::string bench = "'" DATABUFFER_CLI_PATH "' bench --seconds 10ms --warmup 0 ";
+    CHECK(std::system((bench + flags + " >/dev/null").c_str()) == 0);
   }
 
   TEST_CASE("--json - has the whole standard output, and --quiet leaves it empty") {

@@ -8,6 +8,7 @@
 #include "tools/databuffer/used_files.hpp"
 #include "tools/tuning/diagnosis.hpp"
 #include "tools/tuning/measure.hpp"
+#include "tools/tuning/recommendation.hpp"
 
 namespace databuffer::tools {
 
@@ -67,7 +68,7 @@ constexpr Duration kMaxBudget = 24h;
 
 Options tune_defaults() {
   Options options;
-  options.name = "tuned";
+  options.name = tuning::kUsualName;
   options.close_timeout = 10s;  // for a handler that does not come back
   return options;
 }
