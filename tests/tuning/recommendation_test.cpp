@@ -25,7 +25,7 @@ Options unusual() {
   Options options;
   options.name =
       "a \"b\"\\ \n\x01"
-      "1?\?/ ü";
+      "1?\?/ ü\xC3";
   options.max_size_jitter = 7;
   options.flush_interval = kForever;
   options.flush_jitter = 1500us;
@@ -49,7 +49,7 @@ TEST_SUITE("recommendation") {
         "#include <databuffer/options.hpp>\n" + cpp_text(base, candidate) +
         "int main() {\n"
         "  using namespace std::chrono_literals;\n"
-        "  return options.name == std::string(\"a \\042b\\042\\134 \\012\\0011\\077\\077/ ü\")"
+        "  return options.name == std::string(\"a \\042b\\042\\134 \\012\\0011\\077\\077/ ü\\303\")"
         " && options.partitions == 3 && options.max_size == 700 && options.capacity == 2900"
         " && options.wait_strategy == databuffer::WaitStrategy::kPark"
         " && options.max_size_jitter == 7 && options.flush_interval == databuffer::kForever"

@@ -7,28 +7,36 @@
 #include <string_view>
 
 #include "tools/tuning/text.hpp"
+#include "tools/tuning/utf8.hpp"
 
 namespace databuffer::tuning {
 
 namespace {
 
-// A string literal. Bytes that are neither printable nor plain are written in octal, three digits
-// each, so that no digit behind them is taken for theirs.
-std::string quoted(const std::string& text) {
+// A byte in octal, in three digits, so that no digit behind it is taken for its own.
+std::string octal(char character) {
+  const auto byte = static_cast<unsigned char>(character);
+  std::string text = "\\";
+  for (const unsigned shift : {6U, 3U, 0U}) text += static_cast<char>('0' + (byte >> shift & 7U));
+  return text;
+}
+
+std::string quoted_byte(char character) {
+  const auto byte = static_cast<unsigned char>(character);
+  if (character == '"' || character == '\\') return {'\\', character};
+  const bool is_plain = byte >= 0x20 && byte != 0x7f && character != '?';  // ? may begin a trigraph
+  return is_plain ? std::string(1, character) : octal(character);
+}
+
+// A string literal, in UTF-8: bytes that are neither printable nor plain are written in octal.
+std::string quoted(std::string_view text) {
   std::string literal = "\"";
-  for (const char character : text) {
-    const auto byte = static_cast<unsigned char>(character);
-    if (character == '"' || character == '\\') {
-      literal += '\\';
-      literal += character;
-    } else if (byte < 0x20 || byte == 0x7f || character == '?') {  // ? may begin a trigraph
-      literal += '\\';
-      for (const unsigned shift : {6U, 3U, 0U}) {
-        literal += static_cast<char>('0' + (byte >> shift & 7U));
-      }
-    } else {
-      literal += character;
+  while (!text.empty()) {
+    const Utf8Step step = utf8_step(text);
+    for (const char character : text.substr(0, step.size)) {
+      literal += step.is_character ? quoted_byte(character) : octal(character);
     }
+    text.remove_prefix(step.size);
   }
   return literal + '"';
 }
