@@ -239,7 +239,7 @@ class Child {
       ::close(STDIN_FILENO);
       ::close(STDOUT_FILENO);
     }
-    for (const int signal : {SIGHUP, SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) ::signal(signal, SIG_DFL);
     for (const int signal : settings_.ignored_signals) ::signal(signal, SIG_IGN);
     sigset_t none;
     sigemptyset(&none);

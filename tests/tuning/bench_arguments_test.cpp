@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -182,6 +183,16 @@ TEST_SUITE("bench arguments") {
                                    "--wait",           "Exit codes"}) {
       CAPTURE(word);
       CHECK(contains(help.out, word));
+    }
+    // Every figure of the table is explained.
+    const Outcome table = run({"bench", "--seconds", "10ms", "--warmup", "0", "--rate", "1k"});
+    REQUIRE(table.exit_code == 0);
+    std::istringstream lines(table.out);
+    for (std::string line; std::getline(lines, line);) {
+      const std::string figure = line.substr(0, line.find("  "));
+      if (figure.empty() || figure == "workload" || figure == "buffer") continue;
+      CAPTURE(figure);
+      CHECK(contains(help.out, "\n  " + figure + "  "));
     }
     CHECK(contains(run({"--help"}).out, "bench"));
   }

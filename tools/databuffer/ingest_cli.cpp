@@ -46,8 +46,10 @@ summary counts them, a line on standard error says so, and the exit code is 1.
 Units: TIME is a number with ns, us, ms, s, m or h, or forever; COUNT may end in k, M or G; SIZE
 is in bytes and may end in k, M, G, Ki, Mi or Gi.
 
-Ctrl-C (SIGINT), SIGTERM and SIGHUP stop reading, store what was read, and print the summary. A second
-signal stops at once, and says what is lost. A signal that was ignored at the start (nohup) stays so.
+Ctrl-C (SIGINT), Ctrl-\ (SIGQUIT), SIGTERM and SIGHUP stop reading, store what was read, and print the
+summary. A second one stops at once, and says what is lost. A signal that was ignored at the start
+(nohup) stays so. Other signals that end a process, such as SIGUSR1 or SIGKILL, end this one at once: of
+a database whole batches are left, and there is no summary.
 
 Exit codes: 0 all stored, 1 something failed or a line was lost, 2 wrong arguments, 128 + signal stopped by a signal.)";
 

@@ -35,7 +35,7 @@ void ignore(int signal) {
 sigset_t block_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     if (!is_ignored(signal)) sigaddset(&signals, signal);
   }
   if (const int error = pthread_sigmask(SIG_BLOCK, &signals, nullptr); error != 0) {

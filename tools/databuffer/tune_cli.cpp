@@ -54,8 +54,9 @@ an empty one, and it is removed at the end. PATH itself is not touched, unless i
 Units: TIME is a number with ns, us, ms, s, m or h; COUNT may end in k, M or G; SIZE also in Ki, Mi
 or Gi.
 
-Ctrl-C (SIGINT), SIGTERM and SIGHUP end the search, with what it has found so far: the defaults, unless
-another has already shown to be better side by side. A second signal ends it at once, with nothing.
+Ctrl-C (SIGINT), Ctrl-\ (SIGQUIT), SIGTERM and SIGHUP end the search, with what it has found so far: the
+defaults, unless another has already shown to be better side by side. A second one ends it at once, with
+nothing. Other signals that end a process, such as SIGUSR1 or SIGKILL, also leave the scratch file.
 
 Exit codes: 0 found, 1 something failed, 2 wrong arguments, 128 + signal ended by a signal.)";
 
