@@ -89,7 +89,12 @@ TEST_SUITE("arguments") {
         {{"ingest", "--sink", "null", "--partition", "2"}, "--partition"},
         {{"ingest", "--sink", "null", "--max-size"}, "--max-size"},
         {{"ingest", "--sink", "null", "-x"}, "-x"},
-        {{"ingest", "--sink", "null", "--sink", "stdout"}, "--sink"},
+        {{"ingest", "--sink", "null", "--sink", "file:x"},
+         "--sink: given 2 times, as 'null', 'file:x'; expected once"},
+        {{"ingest", "--sink", "null", "--name", "a", "--name=b", "--name", "c"},
+         "--name: given 3 times, as 'a', 'b', 'c'; expected once"},
+        {{"bench", "--seconds", "1", "--seconds", "1"}, "--seconds: given 2 times, as '1', '1'"},
+        {{"tune", "--wait", "park", "--wait", "spin"}, "--wait: given 2 times, as 'park', 'spin'"},
     };
     for (const Case& bad : cases) {
       CAPTURE(bad.named);

@@ -38,6 +38,9 @@ using support::contains;
 using tools::FileDescriptor;
 using Clock = std::chrono::steady_clock;
 
+/// A sanitizer reserves more memory than any limit that we would set.
+inline constexpr bool kHasNoMemoryLimit = support::kHasSanitizer;
+
 /// How long a child process may run before it is killed and its test fails.
 inline constexpr std::chrono::seconds kChildTimeout{support::kHasSanitizer ? 180 : 60};
 
@@ -51,14 +54,15 @@ struct Outcome {
 
 struct ChildSettings {
   std::vector<std::string> arguments;
-  std::optional<std::uint64_t> max_file_bytes{};  ///< RLIMIT_FSIZE: stands in for a full disk.
-  std::string folder{};                           ///< To work in; empty: ours.
-  std::string output_file{};                      ///< Its standard output goes there; empty: to us.
-  std::string error_file{};                       ///< Likewise standard error.
-  std::vector<int> ignored_signals{};             ///< When it starts, as by nohup.
-  bool has_terminal = false;                      ///< Standard error is a terminal of 100 columns.
-  bool has_streams = true;                        ///< False: standard input and output are closed.
-  bool reads_output = true;  ///< False: nobody reads standard output until wait().
+  std::optional<std::uint64_t> max_file_bytes{};    ///< RLIMIT_FSIZE: stands in for a full disk.
+  std::optional<std::uint64_t> max_memory_bytes{};  ///< RLIMIT_AS. Not with a sanitizer.
+  std::string folder{};                             ///< To work in; empty: ours.
+  std::string output_file{};           ///< Its standard output goes there; empty: to us.
+  std::string error_file{};            ///< Likewise standard error.
+  std::vector<int> ignored_signals{};  ///< When it starts, as by nohup.
+  bool has_terminal = false;           ///< Standard error is a terminal of 100 columns.
+  bool has_streams = true;             ///< False: standard input and output are closed.
+  bool reads_output = true;            ///< False: nobody reads standard output until wait().
 };
 
 /// The built command `databuffer`, as a child process, with its standard streams in our hands.
@@ -235,7 +239,7 @@ class Child {
       ::close(STDIN_FILENO);
       ::close(STDOUT_FILENO);
     }
-    for (const int signal : {SIGHUP, SIGINT, SIGTERM}) ::signal(signal, SIG_DFL);
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) ::signal(signal, SIG_DFL);
     for (const int signal : settings_.ignored_signals) ::signal(signal, SIG_IGN);
     sigset_t none;
     sigemptyset(&none);
@@ -246,12 +250,16 @@ class Child {
     if (!settings_.folder.empty() && ::chdir(settings_.folder.c_str()) != 0) ::_exit(126);
     redirect(settings_.output_file, STDOUT_FILENO);
     redirect(settings_.error_file, STDERR_FILENO);
-    if (settings_.max_file_bytes.has_value()) {
-      const rlimit limit{*settings_.max_file_bytes, *settings_.max_file_bytes};
-      ::setrlimit(RLIMIT_FSIZE, &limit);
-    }
+    limit(RLIMIT_FSIZE, settings_.max_file_bytes);
+    limit(RLIMIT_AS, settings_.max_memory_bytes);
     ::execv(words[0], words);
     ::_exit(127);
+  }
+
+  static void limit(decltype(RLIMIT_AS) resource, const std::optional<std::uint64_t>& most) {
+    if (!most.has_value()) return;
+    const rlimit both{*most, *most};
+    ::setrlimit(resource, &both);
   }
 
   static void redirect(const std::string& path, int stream) {

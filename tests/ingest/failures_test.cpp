@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "ingest/lines.hpp"
 #include "ingest/temporary_folder.hpp"
 #include "tools/databuffer/ingest.hpp"
+#include "tools/tuning/starting.hpp"
 
 namespace databuffer::ingest_tests {
 namespace {
@@ -97,12 +100,8 @@ TEST_SUITE("failures") {
       std::string reason;
     };
     const Case cases[] = {
-        {"sqlite:" + folder.path("no/such.db"), "No such file or directory"},
-        {"sqlite:" + folder.path(), "unable to open database file"},
         {"sqlite:" + not_database, "file is not a database"},
         {"sqlite:" + read_only, "readonly database"},
-        {"file:" + folder.path("no/such"), "No such file or directory"},
-        {"file:" + folder.path(), "Is a directory"},
         {"file:" + read_only_file, "Permission denied"},
     };
     for (const Case& bad : cases) {
@@ -304,17 +303,51 @@ TEST_SUITE("failures") {
     check_stored_prefix(database, summary);
   }
 
+  // Goal: no memory is an error like any other: said, counted, and with exit code 1.
+  TEST_CASE("a line for which there is no memory ends its input, and no other" *
+            doctest::skip(kHasNoMemoryLimit)) {
+    const TemporaryFolder folder;
+    const std::string good = folder.write("good", "a\nb\n");
+    const std::string endless = folder.write("endless", "c\n");
+    std::filesystem::resize_file(endless, 900'000'000);  // zeros, and no newline
+    const std::string output = folder.path("output");
+    Child child({.arguments = {"ingest", endless, good, "--producers", "1", "--sink",
+                               "file:" + output, "--json", "-"},
+                 .max_memory_bytes = 300'000'000});
+    const Outcome outcome = child.wait();
+    CHECK(outcome.exit_code == 1);
+    CHECK(contains(outcome.err, endless + ": out of memory\n"));
+    const nlohmann::json summary = summary_of(outcome);
+    CHECK(summary.at("errors") == nlohmann::json::array({endless + ": out of memory"}));
+    CHECK(summary.at("flushed") == 3);
+    CHECK(read_file(output) == "c\na\nb\n");
+  }
+
+  TEST_CASE("threads for which there is no room are an error that names them" *
+            doctest::skip(kHasNoMemoryLimit)) {
+    Child child({.arguments = {"ingest", "--sink", "null", "--partitions", "64", "--json", "-"},
+                 .max_memory_bytes = 300'000'000});
+    child.write_input("a\n");
+    const Outcome outcome = child.wait();
+    CHECK(outcome.exit_code == 1);
+    CHECK((contains(outcome.err, "cannot start a buffer of 64 partitions: Resource temporarily") ||
+           contains(outcome.err, "databuffer ingest: out of memory")));
+    CHECK(summary_of(outcome).at("errors").size() == 1);
+    const auto refuse = [] { throw std::system_error(EAGAIN, std::system_category()); };
+    CHECK_THROWS_WITH_AS(tuning::starting("a thread", refuse),
+                         "cannot start a thread: Resource temporarily unavailable",
+                         std::system_error);
+  }
+
   TEST_CASE("an output for the summary that cannot be written is found before anything is read") {
     const TemporaryFolder folder;
     const std::string database = folder.path("lines.db");
-    for (const std::string& json : {folder.path("no/such.json"), folder.path()}) {
-      CAPTURE(json);
-      const Outcome outcome =
-          run({"ingest", "--sink", "sqlite:" + database, "--json", json}, "a\n");
-      CHECK(outcome.exit_code == 1);
-      CHECK(contains(outcome.err, "--json " + json + ": cannot open it"));
-      CHECK_FALSE(std::filesystem::exists(database));
-    }
+    const std::string json = folder.write("readonly.json", "");
+    std::filesystem::permissions(json, std::filesystem::perms::owner_read);
+    const Outcome outcome = run({"ingest", "--sink", "sqlite:" + database, "--json", json}, "a\n");
+    CHECK(outcome.exit_code == 1);
+    CHECK(contains(outcome.err, "--json " + json + ": cannot open it: Permission denied"));
+    CHECK_FALSE(std::filesystem::exists(database));
     const Outcome full = run({"ingest", "--sink", "null", "--json", "/dev/full"}, "a\n");
     CHECK(full.exit_code == 1);
     CHECK(contains(full.err, "--json /dev/full: cannot write the summary: No space left"));

@@ -18,6 +18,7 @@
 #include "ingest/database.hpp"
 #include "ingest/lines.hpp"
 #include "ingest/temporary_folder.hpp"
+#include "tools/databuffer/signals.hpp"
 
 namespace databuffer::ingest_tests {
 namespace {
@@ -62,7 +63,7 @@ class SlowReader {
 
 TEST_SUITE("signals") {
   TEST_CASE("a signal stores all that was read, and the exit code is 128 + signal") {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
       CAPTURE(signal);
       const TemporaryFolder folder;
       const std::string database = folder.path("lines.db");
@@ -78,16 +79,14 @@ TEST_SUITE("signals") {
       const nlohmann::json summary = summary_of(outcome);
       CHECK(summary.at("lines") == 1'005);
       CHECK(summary.at("flushed") == 1'005);
-      CHECK(summary.at("signal") == (signal == SIGINT    ? "SIGINT"
-                                     : signal == SIGTERM ? "SIGTERM"
-                                                         : "SIGHUP"));
+      CHECK(summary.at("signal") == tools::signal_name(signal));
       CHECK(count_lines(database) == 1'005);
       CHECK(is_in_order(TestDatabase(database).rows()));
     }
   }
 
   TEST_CASE("a signal that was ignored at the start stays so, and the others are heard") {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
       CAPTURE(signal);
       const TemporaryFolder folder;
       const std::string database = folder.path("lines.db");

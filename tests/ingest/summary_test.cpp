@@ -104,11 +104,15 @@ TEST_SUITE("summary") {
     CHECK(summary.at("flushed") == 0);
     CHECK(summary.at("failed").get<int>() > 0);
 
-    Child other(ChildSettings{.arguments = {"ingest", "--sink", "null"}, .reads_output = false});
+    Child other(ChildSettings{.arguments = {"ingest", "--sink", "null", "--json", json},
+                              .reads_output = false});
     other.close_output();
-    const Outcome unheard = other.wait();
+    Outcome unheard = other.wait();
     CHECK(unheard.exit_code == 1);
-    CHECK(contains(unheard.err, "standard output: cannot write the summary: Broken pipe"));
+    const std::string error = "standard output: cannot write the summary: Broken pipe";
+    CHECK(contains(unheard.err, error));
+    unheard.out = read_file(json);
+    CHECK(summary_of(unheard).at("errors") == nlohmann::json::array({error}));  // and its exit_code
   }
 
   // Goal: whatever the policy gives up is counted, and what is left is in order.
@@ -136,7 +140,7 @@ TEST_SUITE("summary") {
       child.wait_until("until the input is read",
                        [&] { return child.output_waiting() > 0 && !child.has_open(input); });
       Outcome outcome = child.wait();
-      CHECK(outcome.exit_code == 0);  // it did what it was told
+      CHECK(outcome.exit_code == 1);  // it did what it was told, and that is not all
       const std::string lines = std::move(outcome.out);
       outcome.out = read_file(json);
       const nlohmann::json summary = summary_of(outcome);
@@ -148,13 +152,23 @@ TEST_SUITE("summary") {
       CHECK(stored.size() == summary.at("flushed").get<std::size_t>());  // none twice
       const std::set<std::string> all = split(numbered_lines(100'000));
       CHECK(std::includes(all.begin(), all.end(), stored.begin(), stored.end()));
-      CHECK(contains(outcome.err, "lost:"));
+      CHECK(contains(outcome.err, "lines stored; lost: "));
+      CHECK(std::count(outcome.err.begin(), outcome.err.end(), '\n') == 1);
     }
   }
 
   TEST_CASE("an exit code says first what was lost, then what stopped the run") {
     tools::Summary summary;
     CHECK(summary.exit_code() == 0);
+    for (std::uint64_t tools::Summary::*const lost :
+         {&tools::Summary::failed, &tools::Summary::dropped, &tools::Summary::not_accepted}) {
+      summary.*lost = 1;
+      CHECK(summary.exit_code() == 1);
+      summary.signal = SIGTERM;
+      CHECK(summary.exit_code() == 1);
+      summary.signal = 0;
+      summary.*lost = 0;
+    }
     summary.signal = SIGTERM;
     CHECK(summary.exit_code() == 143);
     summary.errors.emplace_back("x: No such file or directory");

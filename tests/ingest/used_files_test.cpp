@@ -13,6 +13,7 @@
 #include "ingest/child.hpp"
 #include "ingest/lines.hpp"
 #include "ingest/temporary_folder.hpp"
+#include "tools/databuffer/sink.hpp"
 
 namespace databuffer::ingest_tests {
 namespace {
@@ -40,6 +41,14 @@ class Files {
   [[nodiscard]] std::string path(const std::string& name) const { return folder_.path(name); }
   [[nodiscard]] std::string write(const std::string& name, const std::string& bytes) const {
     return folder_.write(name, bytes);
+  }
+
+  /// Makes link1, which leads to `target`, link2, which leads to link1, … link`count`.
+  void link_often(const std::string& target, int count) const {
+    for (int index = 1; index <= count; ++index) {
+      fs::create_symlink(index == 1 ? target : "link" + std::to_string(index - 1),
+                         folder_.path("link" + std::to_string(index)));
+    }
   }
 
   /// In this folder.
@@ -195,6 +204,69 @@ TEST_SUITE("used files") {
     fs::create_symlink("new.svg", files.path("other.svg"));
     files.check_refused({"tune", "--plot", "new.svg", "--report", "other.svg"}, "--report",
                         "that is where --plot writes to");
+  }
+
+  // Goal: one reading of a path. SQLite's own drops what the system stumbles over, so it would open
+  // a.db or a.log where we had found no file, and compared nothing.
+  TEST_CASE(
+      "a path that the system cannot place is no sink and no output, and SQLite never sees it") {
+    const Files files;
+    files.link_often("a.db", 41);  // the system follows 40 links, SQLite more
+    struct Case {
+      std::string name;
+      std::string why;
+    };
+    const Case cases[] = {{"a.db/", "it ends in a slash"},
+                          {"a.db/.", "its folder 'a.db': Not a directory"},
+                          {"a.log/../a.db", "its folder 'a.log/..': Not a directory"},
+                          {"missing/../a.db", "its folder 'missing/..': No such file"},
+                          {"missing/a.db", "its folder 'missing': No such file"},
+                          {"new/", "it ends in a slash"},
+                          {"link41", "Too many levels of symbolic links"},
+                          {"sub", "it is a folder"},
+                          {"sub/", "it is a folder"}};
+    for (const Case& bad : cases) {
+      for (const std::string kind : {"sqlite:", "file:"}) {
+        const std::string sink = kind + bad.name;
+        const std::string argument = "--sink: '" + sink + "'";
+        files.check_refused({"ingest", "a.log", "--sink", sink, "--json", "a.db"}, argument,
+                            bad.why);
+        files.check_refused({"bench", "--sink", sink, "--json", "a.db"}, argument, bad.why);
+        files.check_refused({"tune", "--sink", sink, "--json", "a.db"}, argument, bad.why);
+      }
+      files.check_refused({"ingest", "a.log", "--sink", "null", "--json", bad.name},
+                          "--json: '" + bad.name + "'", bad.why);
+      for (const std::string flag : {"--json", "--csv"}) {
+        files.check_refused({"bench", flag, bad.name}, flag + ": '" + bad.name + "'", bad.why);
+      }
+      files.check_refused({"tune", "--report", bad.name}, "--report: '" + bad.name + "'", bad.why);
+      tools::RunControl control;
+      CHECK_THROWS_AS(
+          tools::open_sink({tools::SinkSpec::Kind::kSqlite, files.path(bad.name)}, {}, control),
+          tools::SinkError);
+    }
+    // The input would have become a database.
+    files.write("empty.log", "");
+    files.check_refused({"ingest", "empty.log", "--sink", "sqlite:empty.log/"}, "--sink",
+                        "it ends in a slash");
+    files.check_refused({"ingest", "a.log", "--sink", "sqlite:/dev/stdin"}, "--sink",
+                        "it has no name of its own");
+  }
+
+  TEST_CASE("a database is opened where its name leads, by links and from any folder") {
+    const Files files;
+    fs::create_directory(files.path("sub/deep"));
+    fs::create_symlink("../new.db", files.path("sub/new.db"));
+    for (const std::string name : {"sub/new.db", "sub/deep/../new.db", "sublink/../new.db"}) {
+      CAPTURE(name);
+      CHECK(files.run_here({"ingest", "a.log", "--sink", "sqlite:" + name, "--quiet"}).exit_code ==
+            0);
+    }
+    CHECK(count_lines(files.path("new.db")) == 3000);
+    CHECK(fs::is_symlink(files.path("sub/new.db")));
+    CHECK(files.run_here({"ingest", "a.log", "--sink", "sqlite::memory:", "--quiet"}).exit_code ==
+          0);
+    CHECK(count_lines(files.path(":memory:")) == 1000);
   }
 
   TEST_CASE("a descriptor that is not open is no file: it could become any that we open") {

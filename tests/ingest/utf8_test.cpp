@@ -3,8 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+
+#include "tools/tuning/utf8.hpp"
 
 namespace databuffer::tools {
 namespace {
@@ -49,6 +52,40 @@ TEST_SUITE("utf8") {
     CHECK_FALSE(is_clean_text(std::string_view("\0", 1)));
     CHECK_FALSE(is_clean_text("\xEF\xBF\xBE"));  // U+FFFE
     CHECK_FALSE(is_clean_text("\xEF\xBF\xBF"));  // U+FFFF
+  }
+
+  // Goal: a path looks alike in every output, and none of them is broken by it.
+  // Method: every string of up to four of the bytes at which something changes, against what the
+  // JSON library puts in their place.
+  TEST_CASE("what is not UTF-8 is replaced in the HTML as it is in the JSON") {
+    const std::string_view edges(
+        "\x01"
+        "a\x7F\x80\x8F\x90\x9F\xA0\xBF\xC1\xC2\xDF\xE0\xE1\xED\xEF\xF0\xF1\xF4\xF5\xFF");
+    const auto by_json = [](const std::string& bytes) {
+      constexpr auto kReplace = nlohmann::json::error_handler_t::replace;
+      const std::string dumped = nlohmann::json(bytes).dump(-1, ' ', false, kReplace);
+      return nlohmann::json::parse(dumped).get<std::string>();
+    };
+    std::size_t different = 0;
+    std::size_t invalid = 0;
+    std::size_t strings = 1;
+    for (std::size_t length = 1; length <= 4; ++length) {
+      strings *= edges.size();
+      for (std::size_t number = 0; number < strings; ++number) {
+        std::string bytes;
+        for (std::size_t rest = number, left = length; left > 0; --left, rest /= edges.size()) {
+          bytes += edges[rest % edges.size()];
+        }
+        const std::string valid = tuning::valid_utf8(bytes);
+        different += valid == by_json(bytes) ? 0 : 1;
+        invalid += tuning::valid_utf8(valid) == valid ? 0 : 1;
+        if (is_clean_text(bytes)) different += valid == bytes ? 0 : 1;
+      }
+    }
+    CHECK(different == 0);
+    CHECK(invalid == 0);
+    CHECK(tuning::valid_utf8("") == "");
+    CHECK(tuning::valid_utf8("a\xFFö\xE2\x82z\xF0\x9F\x98") == "a\uFFFDö\uFFFDz\uFFFD");
   }
 
   TEST_CASE("a bad byte is found wherever it stands among the words of eight") {

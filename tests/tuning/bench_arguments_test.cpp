@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -151,18 +152,19 @@ TEST_SUITE("bench arguments") {
 
   TEST_CASE("an output or sink that cannot be written to is found before the run") {
     const TemporaryFolder folder;
-    const std::string nowhere = folder.path("not/there");
+    const std::string sealed = folder.write("sealed", "");
+    std::filesystem::permissions(sealed, std::filesystem::perms::owner_read);
     for (const char* const flag : {"--json", "--csv"}) {
-      const Outcome outcome = run({"bench", "--seconds", "1h", flag, nowhere});
+      const Outcome outcome = run({"bench", "--seconds", "1h", flag, sealed});
       CHECK(outcome.exit_code == 1);
       CHECK(contains(outcome.err, flag));
-      CHECK(contains(outcome.err, nowhere));
+      CHECK(contains(outcome.err, sealed));
       CHECK(outcome.out.empty());
     }
-    for (const std::string& sink : {"sqlite:" + nowhere, "file:" + nowhere}) {
+    for (const std::string& sink : {"sqlite:" + sealed, "file:" + sealed}) {
       const Outcome outcome = run({"bench", "--seconds", "1h", "--sink", sink});
       CHECK(outcome.exit_code == 1);
-      CHECK(contains(outcome.err, nowhere));
+      CHECK(contains(outcome.err, sealed));
       CHECK(outcome.out.empty());
     }
   }
@@ -181,6 +183,16 @@ TEST_SUITE("bench arguments") {
                                    "--wait",           "Exit codes"}) {
       CAPTURE(word);
       CHECK(contains(help.out, word));
+    }
+    // Every figure of the table is explained.
+    const Outcome table = run({"bench", "--seconds", "10ms", "--warmup", "0", "--rate", "1k"});
+    REQUIRE(table.exit_code == 0);
+    std::istringstream lines(table.out);
+    for (std::string line; std::getline(lines, line);) {
+      const std::string figure = line.substr(0, line.find("  "));
+      if (figure.empty() || figure == "workload" || figure == "buffer") continue;
+      CAPTURE(figure);
+      CHECK(contains(help.out, "\n  " + figure + "  "));
     }
     CHECK(contains(run({"--help"}).out, "bench"));
   }

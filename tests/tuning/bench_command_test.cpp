@@ -59,6 +59,17 @@ TEST_SUITE("bench command") {
     }
   }
 
+  TEST_CASE("where memory runs out it says so, with exit code 1" *
+            doctest::skip(kHasNoMemoryLimit)) {
+    Child child({.arguments = {"bench", "--seconds", "20ms", "--payload", "string:1000000",
+                               "--max-size", "1M", "--capacity", "10M"},
+                 .max_memory_bytes = 200'000'000});
+    const Outcome outcome = child.wait();
+    CHECK(outcome.exit_code == 1);
+    CHECK(outcome.err == "databuffer bench: out of memory\n");
+    CHECK(outcome.out.empty());
+  }
+
   TEST_CASE("every flag is accepted, and shows in the result") {
     const nlohmann::json json = measured({"--producers",
                                           "3",

@@ -25,7 +25,7 @@ Options unusual() {
   Options options;
   options.name =
       "a \"b\"\\ \n\x01"
-      "1?\?/ ü";
+      "1?\?/ ü\xC3";
   options.max_size_jitter = 7;
   options.flush_interval = kForever;
   options.flush_jitter = 1500us;
@@ -49,7 +49,7 @@ TEST_SUITE("recommendation") {
         "#include <databuffer/options.hpp>\n" + cpp_text(base, candidate) +
         "int main() {\n"
         "  using namespace std::chrono_literals;\n"
-        "  return options.name == std::string(\"a \\042b\\042\\134 \\012\\0011\\077\\077/ ü\")"
+        "  return options.name == std::string(\"a \\042b\\042\\134 \\012\\0011\\077\\077/ ü\\303\")"
         " && options.partitions == 3 && options.max_size == 700 && options.capacity == 2900"
         " && options.wait_strategy == databuffer::WaitStrategy::kPark"
         " && options.max_size_jitter == 7 && options.flush_interval == databuffer::kForever"
@@ -80,10 +80,43 @@ TEST_SUITE("recommendation") {
           "};\n");
   }
 
-  TEST_CASE("the flags are those of the command") {
-    CHECK(flags_text(
-              {.partitions = 4, .max_size = 100, .capacity = 900, .wait = WaitStrategy::kYield}) ==
+  TEST_CASE("the flags say what the C++ says, and leave out what is at its default") {
+    const Candidate candidate{
+        .partitions = 4, .max_size = 100, .capacity = 900, .wait = WaitStrategy::kYield};
+    Options base;
+    base.name = kUsualName;
+    CHECK(flags_text(base, candidate) ==
           "--partitions 4 --max-size 100 --capacity 900 --wait yield");
+    base = unusual();
+    base.name = "it's";
+    base.retry = {.attempts = 3, .initial_backoff = 20ms};
+    CHECK(flags_text(base, candidate) ==
+          "--name 'it'\\''s' --partitions 4 --max-size 100 --max-size-jitter 7 --flush-interval "
+          "forever --flush-jitter 1500us --flush-timeout 90s --capacity 900 --retry-attempts 3 "
+          "--retry-backoff 20ms --overflow drop-oldest --insert-timeout 1ns --close-timeout 20ms "
+          "--wait yield --seed 18446744073709551615");
+  }
+
+  // Goal: a flag for every value that the C++ has and that a flag can set.
+  // Method: change one option at a time: where the C++ differs, so do the flags.
+  TEST_CASE("what changes the C++ changes the flags") {
+    const auto differs = [](auto change) {
+      Options base;
+      change(base);
+      CHECK(cpp_text(base, {}) != cpp_text({}, {}));
+      CHECK(flags_text(base, {}) != flags_text({}, {}));
+    };
+    differs([](Options& base) { base.name = "other"; });
+    differs([](Options& base) { base.max_size_jitter = 1; });
+    differs([](Options& base) { base.flush_interval = 1ms; });
+    differs([](Options& base) { base.flush_jitter = 1ms; });
+    differs([](Options& base) { base.flush_timeout = 1ms; });
+    differs([](Options& base) { base.overflow = Overflow::kReject; });
+    differs([](Options& base) { base.insert_timeout = 1ms; });
+    differs([](Options& base) { base.close_timeout = 1ms; });
+    differs([](Options& base) { base.retry.attempts = 2; });
+    differs([](Options& base) { base.retry.initial_backoff = 1ms; });
+    differs([](Options& base) { base.seed = 1; });
   }
 
   TEST_CASE("a clear win is stated with interval and chance") {

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/databuffer/utf8.hpp"
 #include "tools/tuning/charts.hpp"
 #include "tools/tuning/export.hpp"
 #include "tools/tuning/heat_map.hpp"
@@ -121,7 +122,7 @@ TEST_SUITE("report") {
   TEST_CASE("the text has the recommendation in all its forms, and what limits") {
     const Findings findings = usual_findings();
     const std::string text = findings_text(findings);
-    CHECK(contains(text, flags_text(findings.result.winner().candidate)));
+    CHECK(contains(text, flags_text(findings.base, findings.result.winner().candidate)));
     CHECK(contains(text, ".name = \"events\","));
     CHECK(contains(text, win_text(findings.result)));
     CHECK(contains(text, "What limits now: producers."));
@@ -293,6 +294,17 @@ TEST_SUITE("report") {
       CHECK_FALSE(contains(html, "nan"));
       CHECK_FALSE(contains(html, "inf "));
     }
+  }
+
+  TEST_CASE("the page is UTF-8, also where a path or a name is not") {
+    Findings findings = usual_findings();
+    findings.workload = "sink sqlite:\xFF.db";
+    findings.base.name = "\xFE";
+    const std::string html = report_html(findings);
+    CHECK(tools::is_clean_text(html));
+    CHECK(contains(html, "sink sqlite:\uFFFD.db"));
+    CHECK(contains(html, ".name = &quot;\\376&quot;"));  // exact: it is to be pasted
+    CHECK(nlohmann::json::parse(to_json(findings)).at("workload") == "sink sqlite:\uFFFD.db");
   }
 
   TEST_CASE("gnuplot draws the plot in both formats, also where there is next to nothing to draw") {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,16 @@ TEST_SUITE("tune arguments") {
             "'60s': expected 1464s to 86400s: a run of 45750ms for each of 2 candidates");
     refused({"--rate", "100k", "--budget", "1s", "--partitions", "1"}, "--budget",
             "a shorter --flush-interval");
+    // What is blamed can be changed so that there is a budget.
+    refused({"--rate", "1", "--batch", "1000", "--flush-interval", "100ms", "--budget", "10s",
+             "--partitions", "1", "--max-size", "10"},
+            "--rate: '1': ", "expected a higher --rate, or a --batch smaller than 1000");
+    refused({"--rate", "100", "--batch", "1000", "--flush-interval", "100ms", "--partitions", "1",
+             "--max-size", "10"},
+            "--budget: '60s': expected ", "a higher --rate or a smaller --batch needs less");
+    refused({"--rate", "1", "--flush-interval", "10h", "--partitions", "1", "--max-size", "10"},
+            "--flush-interval: '36000s': ", "expected a shorter --flush-interval");
+    refused({"--run", "1h"}, "--run: '3600s': ", "expected a shorter --run, or fewer candidates");
     refused({"--sink", "null", "--handler-fixed", "1ms"}, "--handler-fixed", "only one of the two");
     refused({"--max-size", "2000..4000", "--capacity", "1k"}, "--capacity", "2000 or more");
     refused({"--max-size-jitter", "15001", "--capacity", "15k"}, "--capacity", "15101 or more");
@@ -113,7 +124,8 @@ TEST_SUITE("tune arguments") {
     const TemporaryFolder folder;
     for (const char* const flag : {"--json", "--csv", "--plot", "--report"}) {
       CAPTURE(flag);
-      const std::string path = folder.path("missing/out.svg");
+      const std::string path = folder.write("out.svg", "");
+      std::filesystem::permissions(path, std::filesystem::perms::owner_read);
       const std::string sink = folder.write("lines", "an earlier run's\n");
       const Outcome outcome = run({"tune", "--sink", "file:" + sink, flag, path});
       CAPTURE(outcome.err);
@@ -122,7 +134,7 @@ TEST_SUITE("tune arguments") {
       CHECK(outcome.out.empty());
       CHECK(contains(outcome.err, flag));
       CHECK(contains(outcome.err, path));
-      CHECK(contains(outcome.err, "No such file or directory"));
+      CHECK(contains(outcome.err, "Permission denied"));
     }
   }
 

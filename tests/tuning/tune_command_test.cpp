@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -91,6 +92,41 @@ TEST_SUITE("tune command") {
     CHECK(contains(read_file(folder.path("a.html")), "</html>"));
   }
 
+  TEST_CASE("what is recommended has every option that the trials were given") {
+    const Words given{"--name",
+                      "my queue",
+                      "--overflow",
+                      "drop-newest",
+                      "--flush-interval",
+                      "250ms",
+                      "--flush-jitter",
+                      "0s",
+                      "--insert-timeout",
+                      "2s",
+                      "--seed",
+                      "7",
+                      "--retry-attempts",
+                      "3",
+                      "--retry-backoff",
+                      "1ms",
+                      "--max-size-jitter",
+                      "5"};
+    Words words = given;
+    words.insert(words.end(), {"--json", "-"});
+    const Outcome outcome = run_small_search(words);
+    REQUIRE(outcome.exit_code == 0);
+    const nlohmann::json json = nlohmann::json::parse(outcome.out);
+    const auto flags = json.at("flags").get<std::string>();
+    CAPTURE(flags);
+    for (std::size_t flag = 0; flag < given.size(); flag += 2) {
+      const bool is_name = given[flag] == "--name";
+      CHECK(contains(flags, given[flag] + " " + (is_name ? "'my queue'" : given[flag + 1])));
+    }
+    // As a shell reads them.
+    const std::string bench = "'" DATABUFFER_CLI_PATH "' bench --seconds 10ms --warmup 0 ";
+    CHECK(std::system((bench + flags + " >/dev/null").c_str()) == 0);
+  }
+
   TEST_CASE("--json - has the whole standard output, and --quiet leaves it empty") {
     const Outcome json = run_small_search({"--json", "-"});
     CHECK(json.exit_code == 0);
@@ -139,20 +175,39 @@ TEST_SUITE("tune command") {
       // On a machine that has no time for us that budget may not do.
       CHECK((outcome.exit_code == 0 || contains(outcome.err, "the budget is too small")));
       CHECK(is_as_before());
-      for (const int signals : {1, 2}) {
+      const std::vector<std::vector<int>> endings{{SIGINT}, {SIGQUIT}, {SIGINT, SIGTERM}};
+      for (const std::vector<int>& signals : endings) {
         Child child({"tune", "--budget", "300s", "--sink", kind + data});
         child.wait_until("for the scratch file", [&] { return names_in(folder).size() > 1; });
-        child.send(SIGINT);
-        if (signals == 2) child.send(SIGTERM);  // ends it without destructors
+        for (const int signal : signals) child.send(signal);  // a second ends it at once
         const Outcome ended = child.wait();
         INFO("standard error: ", ended.err);
-        CHECK((ended.exit_code == 130 || ended.exit_code == 143));
+        CHECK(
+            (ended.exit_code == 128 + signals.front() || ended.exit_code == 128 + signals.back()));
         CHECK(is_as_before());
       }
       Child full(ChildSettings{.arguments = {"tune", "--sink", kind + data, "--budget", "10s"},
                                .max_file_bytes = 20'000});
       CHECK(full.wait().exit_code == 1);
       CHECK(is_as_before());
+    }
+  }
+
+  TEST_CASE("where memory runs out in the middle it says so, and leaves no scratch file" *
+            doctest::skip(ingest_tests::kHasNoMemoryLimit)) {
+    for (const std::string kind : {"sqlite:", "file:"}) {
+      CAPTURE(kind);
+      const TemporaryFolder folder;
+      Child child(ChildSettings{
+          .arguments = {"tune", "--partitions", "1,64", "--max-size", "1000", "--run", "10ms",
+                        "--budget", "6s", "--sink", kind + folder.path("data")},
+          .max_memory_bytes = 300'000'000});
+      const Outcome outcome = child.wait();
+      INFO("standard error: ", outcome.err);
+      CHECK(outcome.exit_code == 1);
+      CHECK((contains(outcome.err, "tune: cannot start a buffer of 64 partitions: Resource") ||
+             contains(outcome.err, "tune: out of memory")));
+      CHECK(names_in(folder).empty());
     }
   }
 
@@ -184,11 +239,15 @@ TEST_SUITE("tune command") {
   TEST_CASE("a sink that cannot be opened, or fails on the way, is reported, with exit code 1") {
     const TemporaryFolder folder;
     const std::string results = folder.write("a.json", "an earlier run's");
-    const Outcome closed = run({"tune", "--sink", "sqlite:" + folder.path("missing/a.db"),
+    std::filesystem::create_directory(folder.path("sealed"));
+    std::filesystem::permissions(
+        folder.path("sealed"),
+        std::filesystem::perms::owner_read | std::filesystem::perms::owner_exec);  // no new files
+    const Outcome closed = run({"tune", "--sink", "sqlite:" + folder.path("sealed/a.db"),
                                 "--budget", "10s", "--json", results});
     CHECK(closed.exit_code == 1);
     CHECK(read_file(results) == "an earlier run's");
-    CHECK(contains(closed.err, "missing/a.db"));
+    CHECK(contains(closed.err, "sealed/a.db: cannot create a scratch file next to it"));
     CHECK(closed.out.empty());
 
     Child full(ChildSettings{

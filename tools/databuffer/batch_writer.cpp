@@ -2,7 +2,10 @@
 
 #include <atomic>
 #include <exception>
+#include <new>
 #include <utility>
+
+#include "tools/databuffer/console.hpp"
 
 namespace databuffer::tools {
 
@@ -20,9 +23,7 @@ FlushResult BatchWriter::write(std::span<Line> lines) {
   try {
     sink_.write(lines);
   } catch (const std::exception& error) {
-    failure_ = error.what();
-    on_failure_(failure_);
-    control_.stop();
+    note_failure(error);
     return FlushResult::failed(failure_);
   }
   // relaxed: a number to report; it publishes nothing.
@@ -30,6 +31,17 @@ FlushResult BatchWriter::write(std::span<Line> lines) {
     line.source().stored_up_to.store(line.number(), std::memory_order_relaxed);
   }
   return FlushResult::ok();
+}
+
+// Also without memory for more than the fact: no later batch may be tried.
+void BatchWriter::note_failure(const std::exception& error) {
+  failure_ = "it has failed";
+  try {
+    failure_ = failure_text(error);
+    on_failure_(failure_);
+  } catch (const std::bad_alloc&) {
+  }
+  control_.stop();
 }
 
 bool BatchWriter::has_failed() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <span>
@@ -31,6 +32,8 @@ class BatchWriter {
   [[nodiscard]] bool has_failed();
 
  private:
+  void note_failure(const std::exception& error);
+
   Sink& sink_;
   RunControl& control_;
   std::function<void(const std::string&)> on_failure_;

@@ -16,8 +16,13 @@ constexpr const char* kDescription =
 constexpr const char* kFooter = R"(
 Producers insert items for --warmup and then for --seconds, of which everything is reported:
 
+  measured        how long that was
   throughput      items per second that the handler has taken; batches that are under way at either
                   end count in part
+  items           inserted: accepted by the buffer; flushed: taken by the handler; failed: in batches
+                  that failed for good; dropped: given up by --overflow, or refused. What is missing in
+                  the sum was still in the buffer at the end. With --rate also what was due and not
+                  offered by then
   insert latency  of one call. Without --rate of a sample of the calls (one in 16 items or fewer),
                   less what the clock costs; max also knows every call that had to wait for room.
                   With --rate of every call, from the moment at which it was due, so that what waits
@@ -25,8 +30,12 @@ Producers insert items for --warmup and then for --seconds, of which everything 
                   how late it woke a producer that slept
   age             of items, from when they were due to when the handler gets them; of 16 items in
                   each batch
+  batches         that the handler was given, their mean size, and why they were flushed: by --max-size,
+                  by --flush-interval, or otherwise (a flush or the close)
   blocked         time that producers waited for room
+  handler         time that consumers spent in the handler; 100 % is all consumers, all the time
   CPU             of the whole process, producers and a computing handler included
+  wake-ups        how often a consumer was woken from its sleep
   peak memory     the most resident memory in that time, less what there was before the buffer was
                   made (VmHWM of Linux; where that cannot be reset, looked at every 10 ms)
 
@@ -40,8 +49,8 @@ what is there, as databuffer ingest does: name a file that may be thrown away.
 Units: TIME is a number with ns, us, ms, s, m or h; SECONDS is a TIME, or a number of seconds; COUNT
 may end in k, M or G; BYTES also in Ki, Mi or Gi.
 
-Ctrl-C (SIGINT), SIGTERM and SIGHUP end the run early, with what was measured so far. A second signal
-ends it at once, with nothing.
+Ctrl-C (SIGINT), Ctrl-\ (SIGQUIT), SIGTERM and SIGHUP end the run early, with what was measured so far.
+A second one ends it at once, with nothing.
 
 Exit codes: 0 measured, 1 something failed, 2 wrong arguments, 128 + signal ended by a signal.)";
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -14,7 +15,8 @@ class Console {
   /// `prefix` stands in front of each message: "databuffer ingest: ".
   explicit Console(std::string prefix) : prefix_(std::move(prefix)) {}
 
-  void say(std::string_view message);
+  /// Also where there is no memory for more than the message itself.
+  void say(std::string_view message) noexcept;
 
   /// Replaces the progress line; empty takes it away.
   void show_progress(std::string_view line);
@@ -30,7 +32,10 @@ class Console {
   std::string progress_;  // guarded by mutex_
 };
 
+/// What an error says, in words: "out of memory" for std::bad_alloc.
+[[nodiscard]] std::string failure_text(const std::exception& error);
+
 /// Writes all of `text`, waiting where the descriptor would block. Returns 0 or an errno.
-[[nodiscard]] int write_fully(int fd, std::string_view text);
+[[nodiscard]] int write_fully(int fd, std::string_view text) noexcept;
 
 }  // namespace databuffer::tools

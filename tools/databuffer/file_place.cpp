@@ -2,8 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
+
+#include "tools/databuffer/file_descriptor.hpp"
 
 namespace databuffer::tools {
 
@@ -22,27 +25,52 @@ FoundFile found(const struct stat& status) {
   return {{status.st_dev, status.st_ino, {}}, kind_of(status.st_mode)};
 }
 
-// Where open() would make the file `path`, which is not there: behind links that lead nowhere yet.
-fs::path follow_to_new_file(fs::path path) {
-  std::error_code error;
-  for (int links = 0; links < kMaxLinks && fs::is_symlink(path, error); ++links) {
-    path = path.parent_path() / fs::read_symlink(path, error);
-  }
-  return path;
+bool has_file(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0;
 }
 
-fs::path folder_of(const fs::path& path) {
-  return path.has_parent_path() ? path.parent_path() : fs::path(".");
+/// Where open() would make a file that is not there.
+struct NewFile {
+  fs::path folder;  ///< It is there.
+  std::string name;
+  struct stat status {};  ///< Of the folder.
+};
+
+// Behind links that lead nowhere yet.
+NewFile place_new_file(const std::string& path) {
+  fs::path file = path;
+  std::error_code error;
+  for (int links = 0; fs::is_symlink(file, error); ++links) {
+    if (links == kMaxLinks) throw NoPlace(error_text(ELOOP));
+    file = file.parent_path() / fs::read_symlink(file, error);
+    if (error) throw NoPlace(error.message());
+  }
+  if (!file.has_filename()) throw NoPlace("it ends in a slash, so it is no name of a file");
+  NewFile place{file.has_parent_path() ? file.parent_path() : fs::path("."),
+                file.filename().string()};
+  const std::string folder = "its folder '" + place.folder.string() + "': ";
+  if (::stat(place.folder.c_str(), &place.status) != 0) throw NoPlace(folder + error_text(errno));
+  if (!S_ISDIR(place.status.st_mode)) throw NoPlace(folder + error_text(ENOTDIR));
+  if (place.name == "." || place.name == "..") throw NoPlace("it is no name of a file");
+  return place;
 }
 
 }  // namespace
 
-std::optional<FoundFile> find_file(const std::string& path) {
+FoundFile place_file(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0) return found(status);
-  const fs::path file = follow_to_new_file(path);
-  if (!file.has_filename() || ::stat(folder_of(file).c_str(), &status) != 0) return std::nullopt;
-  return FoundFile{{status.st_dev, status.st_ino, file.filename().string()}, FileKind::kStored};
+  const NewFile file = place_new_file(path);
+  return {{file.status.st_dev, file.status.st_ino, file.name}, FileKind::kStored};
+}
+
+std::optional<FoundFile> find_file(const std::string& path) {
+  try {
+    return place_file(path);
+  } catch (const NoPlace&) {
+    return std::nullopt;
+  }
 }
 
 std::optional<FoundFile> find_file(int descriptor) {
@@ -51,14 +79,20 @@ std::optional<FoundFile> find_file(int descriptor) {
   return found(status);
 }
 
-std::optional<std::string> real_path(const std::string& path) {
+std::string real_path(const std::string& path) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
   if (!error) return real.string();
-  const fs::path file = follow_to_new_file(path);
-  const fs::path folder = fs::canonical(folder_of(file), error);
-  if (error || !file.has_filename()) return std::nullopt;
-  return (folder / file.filename()).string();
+  if (has_file(path)) throw NoPlace("it has no name of its own: " + error.message());
+  const NewFile file = place_new_file(path);
+  const fs::path folder = fs::canonical(file.folder, error);
+  if (error) throw NoPlace("its folder '" + file.folder.string() + "': " + error.message());
+  return (folder / file.name).string();
+}
+
+bool is_folder(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 bool is_closed_descriptor(const std::string& path) {

@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 
 #include <sys/types.h>
@@ -30,13 +31,32 @@ struct FoundFile {
   FileKind kind = FileKind::kShared;
 };
 
-/// Nothing where the name leads nowhere: its folder is missing, or must not be looked at. Opens
-/// and changes nothing.
+/// A name leads to no file, and none can be made there. what() says why.
+class NoPlace : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Where the system would open or make the file `path`. Opens and changes nothing.
+///
+/// Only the system's own reading of a path counts. SQLite's is another one: it takes "x.db/",
+/// "x.db/." and "missing/../x.db" for "x.db", where the system finds no file. So a path that the
+/// system cannot place must not reach SQLite.
+///
+/// Throws      NoPlace where the folder is missing or must not be looked at, is no folder, or the
+///             name ends in a slash.
+[[nodiscard]] FoundFile place_file(const std::string& path);
+
+/// The same; nothing in place of an error.
 [[nodiscard]] std::optional<FoundFile> find_file(const std::string& path);
 [[nodiscard]] std::optional<FoundFile> find_file(int descriptor);
 
-/// `path` without symbolic links; also that of a file which is not there yet. Nothing as above.
-[[nodiscard]] std::optional<std::string> real_path(const std::string& path);
+/// `path` from the root on, without symbolic links, "." and "..": so every reader of paths reads it
+/// alike. Also that of a file which is not there yet.
+/// Throws      NoPlace as above, and for a file without a name, such as a pipe in /dev/fd.
+[[nodiscard]] std::string real_path(const std::string& path);
+
+[[nodiscard]] bool is_folder(const std::string& path);
 
 /// Whether it is a name in /dev/fd (/proc/self/fd) of a descriptor that is not open. It may be the
 /// one of the next file that we open.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tools/databuffer/quantities.hpp"
+#include "tools/tuning/starting.hpp"
 
 namespace databuffer::tools {
 
@@ -18,6 +19,9 @@ using namespace std::chrono_literals;
 
 // After an abort: how long threads may take to notice. Who does not, is stuck in a system call.
 constexpr Duration kAbortGrace = 2s;
+
+// Errors beside one of each input: room for them, for the errors may be that memory has run out.
+constexpr std::size_t kErrorsBeside = 8;
 
 // The bytes of all inputs, if they can be known: of regular files.
 std::optional<std::uint64_t> measure(const std::vector<std::string>& inputs) {
@@ -42,6 +46,7 @@ Ingest::Ingest(const IngestSettings& settings, RunControl& control, Console& con
       memory_(settings.memory_bytes),
       sources_(settings.inputs.size()),
       total_bytes_(measure(settings.inputs)) {
+  errors_.reserve(settings.inputs.size() + kErrorsBeside);
   for (std::size_t index = 0; index < sources_.size(); ++index) {
     sources_[index].name = settings.inputs[index];
   }
@@ -49,8 +54,7 @@ Ingest::Ingest(const IngestSettings& settings, RunControl& control, Console& con
 
 Summary Ingest::run() {
   started_at_ = ended_at_ = steady_clock().now();
-  if (!open()) return summarise();
-  start();
+  if (!open() || !start()) return summarise();
   {
     std::optional<ProgressBar> bar;
     const bool shares_terminal =
@@ -73,20 +77,33 @@ bool Ingest::open() {
     return true;
   } catch (const std::exception& error) {
     if (control_.signal() == 0) {
-      report_error(error.what());
+      report_error(failure_text(error));
     } else {
-      console_.say(error.what());  // not an error: what we were told to do
+      console_.say(failure_text(error));  // not an error: what we were told to do
     }
     return false;
   }
 }
 
-void Ingest::start() {
+// Where no thread or no memory is left, that is an error like that of a sink: it is in the summary.
+bool Ingest::start() {
+  try {
+    make_parts();
+    return true;
+  } catch (const std::exception& error) {
+    report_error(failure_text(error));
+    return false;
+  }
+}
+
+void Ingest::make_parts() {
   const auto report = [this](const std::string& message) { report_error(message); };
   const auto note = [this](const std::string& message) { console_.say(message); };
   writer_ = std::make_unique<BatchWriter>(*sink_, control_, report);
-  buffer_ = std::make_unique<Buffer<Line>>(
-      settings_.buffer, [this](std::span<Line> lines) { return writer_->write(lines); });
+  buffer_ = tuning::starting(tuning::buffer_text(settings_.buffer.partitions), [this] {
+    return std::make_unique<Buffer<Line>>(
+        settings_.buffer, [this](std::span<Line> lines) { return writer_->write(lines); });
+  });
 
   started_at_ = steady_clock().now();
   const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
@@ -106,9 +123,14 @@ void Ingest::wait_for_producers() {
   producers_->wait_until(deadline, control_.aborting());
 }
 
-// On a thread of its own, so that an abort can end the wait for it.
+// On a thread of its own, so that an abort can end the wait for it. Without one, we wait as long as
+// it takes.
 void Ingest::close() {
-  closer_ = std::thread([this] { end_all(); });
+  try {
+    closer_ = std::thread([this] { end_all(); });
+  } catch (const std::exception&) {
+    end_all();
+  }
   bool has_ended = false;
   {
     std::unique_lock lock(mutex_);
@@ -117,9 +139,10 @@ void Ingest::close() {
                 changed_.wait_for(lock, kAbortGrace, ended);
   }
   is_stuck_ = !has_ended || buffer_->ledger().in_flight != 0;
+  if (is_stuck_) producers_->abandon();
+  if (!closer_.joinable()) return;
   if (is_stuck_) {
     closer_.detach();
-    producers_->abandon();
   } else {
     closer_.join();
   }
@@ -140,7 +163,7 @@ void Ingest::end_all() {
     try {
       sink_->finish();
     } catch (const std::exception& error) {
-      report_error(error.what());
+      report_error(failure_text(error));
     }
   }
   const std::lock_guard lock(mutex_);
@@ -183,11 +206,9 @@ Summary Ingest::summarise() const {
 }
 
 void Ingest::report_error(const std::string& message) {
-  {
-    const std::lock_guard lock(mutex_);
-    errors_.push_back(message);
-  }
   console_.say(message);
+  const std::lock_guard lock(mutex_);
+  errors_.push_back(message);
 }
 
 }  // namespace databuffer::tools

@@ -64,15 +64,16 @@ class Ingest {
   /// Uses `sink` in place of the one in the settings. For tests.
   void use_sink(std::unique_ptr<Sink> sink) { sink_ = std::move(sink); }
 
-  /// Never throws for what a sink or an input does: that is in the summary, and has been said.
-  /// Throws      std::system_error, std::bad_alloc if threads or memory are missing at the start.
+  /// Never throws for what a sink or an input does, or for threads that cannot be started: that is
+  /// in the summary, and has been said. Throws      std::bad_alloc.
   Summary run();
 
   [[nodiscard]] bool is_stuck() const noexcept { return is_stuck_; }
 
  private:
   [[nodiscard]] bool open();
-  void start();
+  [[nodiscard]] bool start();
+  void make_parts();
   void wait_for_producers();
   void close();
   void end_all();

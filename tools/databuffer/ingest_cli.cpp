@@ -33,6 +33,7 @@ Sinks:
   null         counts, and stores nothing.
 
 No output may be a FILE, another output, or a file of the sink: that is refused, whatever name it has.
+So is an output whose folder is missing, whose name ends in a slash, or that is itself a folder.
 Devices, such as /dev/null, may be shared. A FILE under two names is read twice, with a warning.
 
 Lines of one FILE are stored in their order, whatever the number of partitions and producers. Pipes,
@@ -40,15 +41,17 @@ FIFOs and devices are all read at the same time, so it does not matter in which 
 A FILE that cannot be read is reported, and the others are read all the same. When the sink fails, reading
 stops, and of every FILE the lines before the failed batch are stored, and none behind it.
 Lines are lost only if you ask for it, by --overflow, --insert-timeout or --close-timeout: the
-summary counts them.
+summary counts them, a line on standard error says so, and the exit code is 1.
 
 Units: TIME is a number with ns, us, ms, s, m or h, or forever; COUNT may end in k, M or G; SIZE
 is in bytes and may end in k, M, G, Ki, Mi or Gi.
 
-Ctrl-C (SIGINT), SIGTERM and SIGHUP stop reading, store what was read, and print the summary. A second
-signal stops at once, and says what is lost. A signal that was ignored at the start (nohup) stays so.
+Ctrl-C (SIGINT), Ctrl-\ (SIGQUIT), SIGTERM and SIGHUP stop reading, store what was read, and print the
+summary. A second one stops at once, and says what is lost. A signal that was ignored at the start
+(nohup) stays so. Other signals that end a process, such as SIGUSR1 or SIGKILL, end this one at once: of
+a database whole batches are left, and there is no summary.
 
-Exit codes: 0 all stored, 1 something failed, 2 wrong arguments, 128 + signal stopped by a signal.)";
+Exit codes: 0 all stored, 1 something failed or a line was lost, 2 wrong arguments, 128 + signal stopped by a signal.)";
 
 Options ingest_defaults() {
   Options options;

@@ -41,15 +41,14 @@ void react(int signal, RunControl& control, Console& console) {
   }
 }
 
-// Returns whether everything could be written.
-bool print(const Summary& summary, const IngestSettings& settings, FileDescriptor* json,
-           Console& console) {
+// Returns the exit code. The JSON is last, because it has that code, too: an output before it that
+// cannot be written is one more error.
+int print(Summary summary, const IngestSettings& settings, FileDescriptor* json, Console& console) {
   for (const std::string& message : losses(summary)) console.say(message);
-  bool is_written = true;
   const auto check = [&](int error, const std::string& output) {
     if (error == 0) return;
-    console.say(output + ": cannot write the summary: " + error_text(error));
-    is_written = false;
+    summary.errors.push_back(output + ": cannot write the summary: " + error_text(error));
+    console.say(summary.errors.back());
   };
   if (settings.prints_to_output()) {
     check(write_fully(STDOUT_FILENO, to_text(summary)), "standard output");
@@ -60,7 +59,7 @@ bool print(const Summary& summary, const IngestSettings& settings, FileDescripto
     const int error = write_fully(json->get(), to_json(summary));
     check(error == 0 ? json->close() : error, "--json " + *settings.json_path);
   }
-  return is_written;
+  return summary.exit_code();
 }
 
 }  // namespace
@@ -81,9 +80,8 @@ int run_ingest(const IngestSettings& settings) {
   }
 
   auto ingest = std::make_unique<Ingest>(settings, control, console);
-  const Summary summary = ingest->run();
-  const bool is_printed = print(summary, settings, json.has_value() ? &*json : nullptr, console);
-  const int exit_code = summary.exit_code() == 0 && !is_printed ? kFailed : summary.exit_code();
+  const int exit_code =
+      print(ingest->run(), settings, json.has_value() ? &*json : nullptr, console);
   // Threads that are stuck use what the stack and `ingest` hold, so none of it may be destroyed.
   if (ingest->is_stuck()) std::_Exit(exit_code);
   return exit_code;

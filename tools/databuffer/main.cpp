@@ -9,6 +9,7 @@
 #include "databuffer/version.hpp"
 #include "tools/databuffer/bench_cli.hpp"
 #include "tools/databuffer/bench_command.hpp"
+#include "tools/databuffer/console.hpp"
 #include "tools/databuffer/file_descriptor.hpp"
 #include "tools/databuffer/ingest_cli.hpp"
 #include "tools/databuffer/ingest_command.hpp"
@@ -20,6 +21,21 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kWrongArguments = 2;
 
+// A flag that was given more often than it can be, and every value that it was given; else nothing.
+std::string repeated_flag(const CLI::App& command) {
+  for (const CLI::Option* const option : command.get_options()) {
+    const auto most = static_cast<std::size_t>(option->get_items_expected_max());
+    if (option->count() <= most) continue;
+    std::string values;
+    for (const std::string& value : option->results()) {
+      values += (values.empty() ? "'" : ", '") + value + "'";
+    }
+    return option->get_name() + ": given " + std::to_string(option->count()) + " times, as " +
+           values + "; expected once";
+  }
+  return {};
+}
+
 // Returns the exit code for an argument that does not parse, or for --help and --version.
 int explain(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == 0) return app.exit(error);
@@ -30,6 +46,11 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
   }
   if (app.get_subcommands().empty() && !app.remaining().empty()) {
     message = "'" + app.remaining().front() + "': expected a subcommand: " + names;
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    for (const CLI::App* const command : app.get_subcommands()) {
+      if (std::string repeated = repeated_flag(*command); !repeated.empty()) message = repeated;
+    }
   }
   const std::string command =
       app.get_subcommands().empty() ? "ingest" : app.get_subcommands().front()->get_name();
@@ -77,7 +98,8 @@ int main(int argc, char** argv) {
     databuffer::tools::reserve_standard_streams();
     return run(argc, argv);
   } catch (const std::exception& error) {
-    static_cast<void>(std::fprintf(stderr, "databuffer: %s\n", error.what()));
+    static_cast<void>(
+        std::fprintf(stderr, "databuffer: %s\n", databuffer::tools::failure_text(error).c_str()));
     return kFailed;
   }
 }

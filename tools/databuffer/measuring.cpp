@@ -36,11 +36,11 @@ int run_measuring(const std::string& prefix, const std::string& on_stop,
   try {
     is_well = command(measuring);
   } catch (const tuning::TrialError& error) {
-    console.say(error.what());
+    console.say(failure_text(error));
     ScratchFile::remove_all();
     std::_Exit(kFailed);  // a handler may still use what would be destroyed
   } catch (const std::exception& error) {
-    console.say(error.what());
+    console.say(failure_text(error));
   }
   if (control.signal() != 0) return kExitOfSignal + control.signal();
   return is_well ? 0 : kFailed;
@@ -52,7 +52,7 @@ bool try_all(Console& console, const std::vector<std::function<void()>>& steps) 
     try {
       step();
     } catch (const std::exception& error) {
-      console.say(error.what());
+      console.say(failure_text(error));
       is_well = false;
     }
   }

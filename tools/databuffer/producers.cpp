@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <exception>
-#include <system_error>
+#include <new>
 #include <utility>
 
 #include "databuffer/detail/assert.hpp"
+#include "tools/databuffer/console.hpp"
+#include "tools/tuning/starting.hpp"
 
 namespace databuffer::tools {
 
@@ -35,11 +37,13 @@ Producers::Producers(ProducerContext context, std::size_t file_reader_count)
   waiting_count_ = static_cast<std::size_t>(files - order_.begin());
   const std::size_t file_count = order_.size() - waiting_count_;
   const std::size_t thread_count = waiting_count_ + std::min(file_reader_count, file_count);
+  threads_.reserve(thread_count);
   const std::lock_guard lock(mutex_);
   for (; running_ < thread_count; ++running_) {
     try {
-      threads_.emplace_back([this] { run(); });
-    } catch (const std::system_error&) {
+      tuning::starting("a thread that reads",
+                       [this] { return threads_.emplace_back([this] { run(); }).get_id(); });
+    } catch (const std::exception&) {
       // The system allows no more threads. Fewer do the same, more slowly.
       if (running_ == 0) throw;
       break;
@@ -113,13 +117,24 @@ void Producers::read_source(std::size_t source_index) {
   try {
     is_complete = read_lines(source_index, tally);
   } catch (const std::exception& exception) {
-    error = context_.sources[source_index].name + ": " + exception.what();
-    context_.report_error(error);
+    error = report(source_index, exception);
   }
   publish(source_index, tally);
   const std::lock_guard lock(mutex_);
   summaries_[source_index].is_complete = is_complete;
-  summaries_[source_index].error = error;
+  summaries_[source_index].error = std::move(error);
+}
+
+std::string Producers::report(std::size_t source_index, const std::exception& exception) {
+  try {
+    std::string error = context_.sources[source_index].name + ": " + failure_text(exception);
+    context_.report_error(error);
+    return error;
+  } catch (const std::bad_alloc&) {
+    std::string error = "out of memory";  // short enough to need none
+    context_.report_error(error);
+    return error;
+  }
 }
 
 // Returns whether the source was read to its end. `tally` is right even after an exception.

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <optional>
@@ -45,7 +46,7 @@ struct ProducerContext {
 class Producers {
  public:
   /// `file_reader_count` threads at most read the sources that do not wait: files.
-  /// Throws      std::system_error if the system allows no thread at all.
+  /// Throws      std::system_error or std::bad_alloc if not one thread can be started.
   Producers(ProducerContext context, std::size_t file_reader_count);
   /// Requires    all done, or abandon().
   ~Producers();
@@ -77,6 +78,7 @@ class Producers {
   void run();
   [[nodiscard]] bool replaces_missing_thread();
   void read_source(std::size_t source_index);
+  [[nodiscard]] std::string report(std::size_t source_index, const std::exception& exception);
   [[nodiscard]] bool read_lines(std::size_t source_index, Tally& tally);
   void insert(std::size_t source_index, Line& line, Tally& tally);
   void publish(std::size_t source_index, Tally& tally);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
+#include <system_error>
 #include <utility>
 
 #include "tools/tuning/measurement.hpp"
@@ -67,18 +69,30 @@ std::string progress_text(const Progress& progress, std::size_t columns) {
 }
 
 ProgressBar::ProgressBar(Console& console, std::function<std::string(std::size_t)> look)
-    : console_(console), look_(std::move(look)), thread_([this](const std::stop_token& stop) {
-        std::unique_lock lock(mutex_);
-        while (!ended_.wait_for(lock, stop, kBetweenLooks, [&] { return stop.stop_requested(); })) {
-          // One column stays free: some terminals wrap when the last one is written.
-          console_.show_progress(look_(Console::columns() - 1));
-        }
-      }) {}
+    : console_(console), look_(std::move(look)) {
+  try {
+    thread_ = std::jthread([this](const std::stop_token& stop) { show(stop); });
+  } catch (const std::system_error&) {
+  } catch (const std::bad_alloc&) {
+  }
+}
 
 ProgressBar::~ProgressBar() {
+  if (!thread_.joinable()) return;
   thread_.request_stop();
   thread_.join();
   console_.show_progress({});
+}
+
+void ProgressBar::show(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  while (!ended_.wait_for(lock, stop, kBetweenLooks, [&] { return stop.stop_requested(); })) {
+    try {
+      // One column stays free: some terminals wrap when the last one is written.
+      console_.show_progress(look_(Console::columns() - 1));
+    } catch (const std::bad_alloc&) {  // the next one may succeed
+    }
+  }
 }
 
 }  // namespace databuffer::tools

@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -34,6 +35,7 @@ struct Progress {
 [[nodiscard]] std::string share_line(double share, const std::string& text, std::size_t columns);
 
 /// Shows the progress on the console a few times a second, from its own thread, until destroyed.
+/// Where no thread or no memory is left, there is no bar: the run is worth more.
 class ProgressBar {
  public:
   /// `look` gives the line, of at most so many characters. Called from the bar's thread.
@@ -43,6 +45,8 @@ class ProgressBar {
   ProgressBar& operator=(const ProgressBar&) = delete;
 
  private:
+  void show(const std::stop_token& stop);
+
   Console& console_;  // borrowed
   std::function<std::string(std::size_t)> look_;
   std::mutex mutex_;  // for ended_ alone: it is held while the console is written to

@@ -6,14 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <filesystem>
+#include <climits>
+#include <cstdio>
 #include <mutex>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "tools/databuffer/file_descriptor.hpp"
+#include "tools/databuffer/file_place.hpp"
 
 namespace databuffer::tools {
 
@@ -35,22 +37,33 @@ Registry& registry() {
   return *instance;
 }
 
+// Without memory, which may be what has run out.
 void remove_beside(const std::string& path) noexcept {
-  for (const char* const suffix : kBeside) ::unlink((path + suffix).c_str());
+  std::array<char, PATH_MAX> name{};
+  for (const char* const suffix : kBeside) {
+    std::snprintf(name.data(), name.size(), "%s%s", path.c_str(), suffix);
+    ::unlink(name.data());
+  }
 }
 
 // Where a link leads to, because that is the file system which is to be measured.
 std::string create_beside(const std::string& path) {
-  std::error_code error;
-  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
-  std::string name = (error ? path : real.string()) + ".tune-XXXXXX";
+  const std::string doing = path + ": cannot create a scratch file next to it: ";
+  std::string name;
+  try {
+    name = real_path(path) + ".tune-XXXXXX";
+  } catch (const NoPlace& error) {
+    throw SinkError(doing + error.what());
+  }
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
+  // Memory first: once the file is there, nothing may keep us from noting it.
+  all.paths.reserve(all.paths.size() + 1);
+  std::string noted = name;
   const FileDescriptor file(::mkostemp(name.data(), O_CLOEXEC));
-  if (!file.is_open()) {
-    throw SinkError(path + ": cannot create a scratch file next to it: " + error_text(errno));
-  }
-  all.paths.push_back(name);
+  if (!file.is_open()) throw SinkError(doing + error_text(errno));
+  noted.assign(name);
+  all.paths.push_back(std::move(noted));
   return name;
 }
 

@@ -8,9 +8,12 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
+
+#include "tools/tuning/starting.hpp"
 
 namespace databuffer::tools {
 
@@ -32,7 +35,7 @@ void ignore(int signal) {
 sigset_t block_signals() {
   sigset_t signals;
   sigemptyset(&signals);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) {
     if (!is_ignored(signal)) sigaddset(&signals, signal);
   }
   if (const int error = pthread_sigmask(SIG_BLOCK, &signals, nullptr); error != 0) {
@@ -49,7 +52,8 @@ SignalWatcher::SignalWatcher(std::function<void(int)> react) : react_(std::move(
   const sigset_t signals = block_signals();
   signals_ = FileDescriptor(signalfd(-1, &signals, SFD_CLOEXEC));
   if (!signals_.is_open()) throw std::system_error(errno, std::system_category(), "signalfd");
-  thread_ = std::thread([this] { watch(); });
+  thread_ = tuning::starting("the thread that waits for signals",
+                             [this] { return std::thread([this] { watch(); }); });
 }
 
 SignalWatcher::~SignalWatcher() {
@@ -61,7 +65,11 @@ void SignalWatcher::watch() {
   while (wait_ready(signals_.get(), POLLIN, quit_.fd()) == Readiness::kReady) {
     signalfd_siginfo info{};
     if (::read(signals_.get(), &info, sizeof info) != static_cast<ssize_t>(sizeof info)) continue;
-    react_(static_cast<int>(info.ssi_signo));
+    try {
+      react_(static_cast<int>(info.ssi_signo));
+    } catch (const std::bad_alloc&) {
+      // What it had to do is done; it may not have been said.
+    }
   }
 }
 

@@ -8,8 +8,8 @@
 
 namespace databuffer::tools {
 
-/// Turns SIGINT, SIGTERM and SIGHUP into calls on a thread of its own, so that the reaction may
-/// lock, allocate and print, which a signal handler may not.
+/// Turns SIGINT, SIGTERM, SIGHUP and SIGQUIT into calls on a thread of its own, so that the
+/// reaction may lock, allocate and print, which a signal handler may not.
 ///
 /// Also makes writes to a closed pipe (SIGPIPE) and beyond the file size limit (SIGXFSZ) fail with
 /// an error instead of ending the process.

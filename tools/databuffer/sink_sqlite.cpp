@@ -43,7 +43,11 @@ SqliteSink::SqliteSink(const std::string& path, Duration busy_timeout, const Run
       insert_unterminated_ = database_->prepare(kInsertUnterminated);
       commit_ = database_->prepare("COMMIT");
     });
+    begin_step("find it again");
     opened_id_ = file_id();
+    if (!opened_id_.has_value()) {
+      throw SqliteError(SQLITE_CANTOPEN, "it was removed while it was opened");
+    }
   } catch (const SqliteError& error) {
     fail(error);
   }
@@ -172,7 +176,7 @@ void SqliteSink::write(std::span<const Line> lines) {
 
 // SQLite would go on for ever writing to a file that has no name any more.
 void SqliteSink::check_still_there() const {
-  if (file_id() == opened_id_) return;
+  if (opened_id_.has_value() && file_id() == opened_id_) return;
   throw SinkError(path_ + ": it was removed or replaced; what was stored is in the removed file");
 }
 
@@ -217,7 +221,7 @@ std::uint64_t SqliteSink::max_line_bytes() const noexcept {
 
 std::optional<FileId> SqliteSink::file_id() const {
   struct stat status {};
-  if (::stat(path_.c_str(), &status) != 0) return std::nullopt;
+  if (::stat(database_->path().c_str(), &status) != 0) return std::nullopt;
   return FileId{status.st_dev, status.st_ino};
 }
 

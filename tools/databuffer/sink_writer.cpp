@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "tools/databuffer/console.hpp"
+
 namespace databuffer::tools {
 
 namespace {
@@ -32,8 +34,9 @@ FlushResult SinkWriter::write(const tuning::PayloadBatch& batch) {
     store(batch);
     return FlushResult::ok();
   } catch (const std::exception& error) {
-    failure_ = error.what();
+    failure_ = "it has failed";  // also without memory for more than that
     control_.stop();
+    failure_ = failure_text(error);
     return FlushResult::failed(failure_);
   }
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tools/databuffer/file_descriptor.hpp"
+#include "tools/databuffer/file_place.hpp"
 #include "tools/databuffer/utf8.hpp"
 
 namespace databuffer::tools {
@@ -41,8 +42,13 @@ void leave_out_statistics() {
   static_cast<void>(result);
 }
 
-std::string plain_path(const std::string& path) {
-  return path.starts_with('/') ? path : "./" + path;
+// SQLite is never left to read a path by itself: see place_file.
+std::string placed(const std::string& path) {
+  try {
+    return real_path(path);
+  } catch (const NoPlace& error) {
+    throw SqliteError(SQLITE_CANTOPEN, error.what());
+  }
 }
 
 }  // namespace
@@ -106,14 +112,18 @@ void Database::Close::operator()(sqlite3* database) const noexcept {
 }
 
 Database::Database(const std::string& path, bool must_exist)
-    : busy_(std::make_unique<std::function<bool(int)>>()) {
+    : path_(placed(path)), busy_(std::make_unique<std::function<bool(int)>>()) {
   leave_out_statistics();
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
   if (!must_exist) flags |= SQLITE_OPEN_CREATE;
   sqlite3* database = nullptr;
-  const int result = sqlite3_open_v2(plain_path(path).c_str(), &database, flags, nullptr);
+  const int result = sqlite3_open_v2(path_.c_str(), &database, flags, nullptr);
   database_.reset(database);  // even a failed open leaves something to close
   check(database, result);
+  const char* const opened = sqlite3_db_filename(database, "main");
+  if (opened != nullptr && path_ == opened) return;
+  throw SqliteError(SQLITE_CANTOPEN, "SQLite takes it for another file" +
+                                         (opened == nullptr ? "" : ": " + std::string(opened)));
 }
 
 void Database::execute(const char* sql) {

@@ -58,8 +58,8 @@ class Statement {
 /// All calls throw SqliteError.
 class Database {
  public:
-  /// Opens the file `path`, whatever it is called: ":memory:" and "file:…" too are only names here.
-  /// Creates it unless `must_exist`.
+  /// Opens the file to which the system's own reading of `path` leads, whatever it is called:
+  /// ":memory:" and "file:…" too are only names here. Creates it unless `must_exist`.
   explicit Database(const std::string& path, bool must_exist = false);
 
   void execute(const char* sql);
@@ -68,6 +68,9 @@ class Database {
   /// Called when another connection holds a lock, with the number of times it was called for this
   /// lock: true waits on. Without it nothing waits.
   void on_busy(std::function<bool(int calls)> wait);
+
+  /// The file that is open, as real_path() names it.
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
   [[nodiscard]] bool is_in_transaction() const noexcept;
 
@@ -82,6 +85,7 @@ class Database {
     void operator()(sqlite3* database) const noexcept;
   };
 
+  std::string path_;
   std::unique_ptr<std::function<bool(int)>>
       busy_;  // at a fixed address: SQLite has a pointer to it
   std::unique_ptr<sqlite3, Close> database_;

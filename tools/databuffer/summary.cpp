@@ -56,9 +56,15 @@ double Summary::rows_per_second() const noexcept {
   return seconds > 0.0 ? static_cast<double>(flushed) / seconds : 0.0;
 }
 
+std::uint64_t Summary::lost() const noexcept { return failed + dropped + not_accepted; }
+
+bool Summary::is_cut_short() const noexcept {
+  return signal != 0 || !errors.empty() || failed != 0;
+}
+
 int Summary::exit_code() const noexcept {
   if (is_aborted) return kExitOfSignal + signal;
-  if (!errors.empty() || failed != 0) return 1;
+  if (!errors.empty() || lost() != 0) return 1;
   return signal == 0 ? 0 : kExitOfSignal + signal;
 }
 
@@ -116,7 +122,7 @@ std::vector<std::string> losses(const Summary& summary) {
   std::vector<std::string> messages;
   if (summary.lines == 0) return messages;  // why, has been said
   const std::uint64_t not_stored = summary.failed + summary.dropped;
-  if (not_stored != 0 || summary.not_accepted != 0) {
+  if (summary.lost() != 0) {
     std::string text = lines_text(summary.flushed) + " stored; lost: " + lines_text(not_stored) +
                        " accepted and not stored (failed " + std::to_string(summary.failed) +
                        ", dropped " + std::to_string(summary.dropped) + "), " +
@@ -127,11 +133,11 @@ std::vector<std::string> losses(const Summary& summary) {
     }
     messages.push_back(text);
   }
-  const bool is_cut_short = summary.exit_code() != 0;
   std::size_t named = 0;
   std::size_t unnamed = 0;
   for (const SourceSummary& source : summary.sources) {
-    if (!is_cut_short || (source.is_complete && source.stored_up_to == source.lines)) continue;
+    if (!summary.is_cut_short() || (source.is_complete && source.stored_up_to == source.lines))
+      continue;
     if (source.lines == 0 && !source.error.empty()) continue;  // its error has said it all
     if (named++ < kMaxSourcesNamed)
       messages.push_back(stored_text(source));

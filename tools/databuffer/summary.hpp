@@ -39,7 +39,15 @@ struct Summary {
   [[nodiscard]] double mean_batch() const noexcept;
   [[nodiscard]] double rows_per_second() const noexcept;
 
-  /// 0; 1 after any error; 128 + signal after one.
+  /// Lines that were read and are not stored, or not known to be.
+  [[nodiscard]] std::uint64_t lost() const noexcept;
+
+  /// Whether it ended before its end, so that it matters how far each input was stored. Not where a
+  /// policy gave lines up on the way: those may be any.
+  [[nodiscard]] bool is_cut_short() const noexcept;
+
+  /// 0 if everything is stored; 1 after any error, and where a line is lost; 128 + signal after one
+  /// that lost nothing, or that stopped at once.
   [[nodiscard]] int exit_code() const noexcept;
 };
 

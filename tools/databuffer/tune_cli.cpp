@@ -8,6 +8,7 @@
 #include "tools/databuffer/used_files.hpp"
 #include "tools/tuning/diagnosis.hpp"
 #include "tools/tuning/measure.hpp"
+#include "tools/tuning/recommendation.hpp"
 
 namespace databuffer::tools {
 
@@ -53,8 +54,9 @@ an empty one, and it is removed at the end. PATH itself is not touched, unless i
 Units: TIME is a number with ns, us, ms, s, m or h; COUNT may end in k, M or G; SIZE also in Ki, Mi
 or Gi.
 
-Ctrl-C (SIGINT), SIGTERM and SIGHUP end the search, with what it has found so far: the defaults, unless
-another has already shown to be better side by side. A second signal ends it at once, with nothing.
+Ctrl-C (SIGINT), Ctrl-\ (SIGQUIT), SIGTERM and SIGHUP end the search, with what it has found so far: the
+defaults, unless another has already shown to be better side by side. A second one ends it at once, with
+nothing. Other signals that end a process, such as SIGUSR1 or SIGKILL, also leave the scratch file.
 
 Exit codes: 0 found, 1 something failed, 2 wrong arguments, 128 + signal ended by a signal.)";
 
@@ -67,7 +69,7 @@ constexpr Duration kMaxBudget = 24h;
 
 Options tune_defaults() {
   Options options;
-  options.name = "tuned";
+  options.name = tuning::kUsualName;
   options.close_timeout = 10s;  // for a handler that does not come back
   return options;
 }
@@ -91,6 +93,54 @@ std::string parse_plot_path(const std::string& text) {
 std::string parse_file_path(const std::string& text) {
   if (text.empty() || text == "-") throw BadQuantity("expected the path of a file");
   return text;
+}
+
+// The least budget if no batch waited for its interval: the most that a shorter one can help.
+Duration budget_without_interval(const TuneSettings& settings) {
+  Options at_once = settings.base;
+  at_once.flush_interval = at_once.flush_jitter = Duration::zero();
+  tuning::SearchSettings search = settings.search;
+  search.least_run_of = tuning::run_of_several_flushes(settings.workload.workload, at_once);
+  return tuning::least_budget(settings.candidates, search).budget;
+}
+
+// Blames what the user can change: --budget while there is one that is large enough.
+[[noreturn]] void refuse_budget(const TuneSettings& settings, const tuning::LeastBudget& least) {
+  const bool is_of_rate = least.run > settings.search.least_run;
+  const Duration without_interval = budget_without_interval(settings);
+  const bool is_of_interval = is_of_rate && without_interval < least.budget / 4 * 3;
+  const std::string runs = std::string(is_of_rate ? "a run" : "a --run") + " of " +
+                           format_duration(least.run) + " for each of " +
+                           std::to_string(least.candidates) + " candidates, and 30 more at the end";
+  const std::string why = ". The defaults need that long to flush several times at this --rate: ";
+  if (least.budget <= kMaxBudget) {
+    const char* const less = is_of_interval
+                                 ? "a shorter --flush-interval (and --flush-jitter) needs less"
+                                 : "a higher --rate or a smaller --batch needs less";
+    throw CLI::ValidationError("--budget", "'" + format_duration(settings.search.budget) +
+                                               "': expected " + format_duration(least.budget) +
+                                               " to " + format_duration(kMaxBudget) + ": " + runs +
+                                               (is_of_rate ? why + less : std::string()));
+  }
+  const std::string too_long = "': " + runs + " are " + format_duration(least.budget) +
+                               ", and --budget is at most " + format_duration(kMaxBudget);
+  if (!is_of_rate) {
+    throw CLI::ValidationError("--run", "'" + format_duration(settings.search.least_run) +
+                                            too_long +
+                                            "; expected a shorter --run, or fewer candidates");
+  }
+  if (without_interval <= kMaxBudget) {
+    throw CLI::ValidationError(
+        "--flush-interval", "'" + format_duration(settings.base.flush_interval) + too_long + why +
+                                "expected a shorter --flush-interval (and --flush-jitter)");
+  }
+  const tuning::Workload& workload = settings.workload.workload;
+  throw CLI::ValidationError(
+      "--rate",
+      "'" + std::to_string(static_cast<std::uint64_t>(workload.rate)) + too_long + why +
+          "expected a higher --rate" +
+          (workload.batch > 1 ? ", or a --batch smaller than " + std::to_string(workload.batch)
+                              : ""));
 }
 
 }  // namespace
@@ -218,17 +268,7 @@ void TuneCli::check_candidates(TuneSettings& settings) const {
     throw CLI::ValidationError(flag_of(error.field()), error.what());
   }
   const tuning::LeastBudget least = tuning::least_budget(settings.candidates, settings.search);
-  if (settings.search.budget >= least.budget) return;
-  const bool is_of_rate = least.run > settings.search.least_run;
-  throw CLI::ValidationError(
-      "--budget",
-      "'" + format_duration(settings.search.budget) + "': expected " +
-          format_duration(least.budget) + " to " + format_duration(kMaxBudget) + ": a " +
-          (is_of_rate ? "run" : "--run") + " of " + format_duration(least.run) + " for each of " +
-          std::to_string(least.candidates) + " candidates, and 30 more at the end" +
-          (is_of_rate ? ". The defaults need that long to flush several times at this --rate: a "
-                        "shorter --flush-interval needs less"
-                      : ""));
+  if (settings.search.budget < least.budget) refuse_budget(settings, least);
 }
 
 }  // namespace databuffer::tools

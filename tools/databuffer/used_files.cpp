@@ -10,6 +10,7 @@ namespace databuffer::tools {
 namespace {
 
 constexpr int kByName = -1;  // no standard stream
+constexpr const char* kExpectedFile = "; expected a file";
 constexpr const char* kSideFiles[] = {"-wal", "-shm", "-journal"};
 
 [[noreturn]] void refuse(const std::string& argument, const std::string& name,
@@ -42,13 +43,23 @@ void UsedFiles::add_sink(const SinkSpec& sink) {
     use.stream = STDOUT_FILENO;
     return add(use, find_file(STDOUT_FILENO));
   }
-  add_named(use, sink.path);
-  const std::optional<std::string> database =
-      sink.kind == Kind::kSqlite ? real_path(sink.path) : std::nullopt;
-  if (!database.has_value()) return;
+  if (sink.kind == Kind::kFile) return add_named(use, sink.path);
+  const std::string database = place_database(use, sink.path);
+  add_named(use, database);
   for (const char* const ending : kSideFiles) {
     use.what = std::string("the \"") + ending + "\" file of --sink " + text;
-    add_named(use, *database + ending);
+    add_named(use, database + ending);
+  }
+}
+
+// What SQLite is given to open, so that it is this file, and no other reading of its name, that is
+// compared with the others.
+std::string UsedFiles::place_database(const Use& use, const std::string& path) {
+  refuse_closed(use, path);
+  try {
+    return real_path(path);
+  } catch (const NoPlace& error) {
+    refuse(use.argument, use.name, error.what() + std::string(kExpectedFile));
   }
 }
 
@@ -66,15 +77,26 @@ void UsedFiles::add_output(const std::string& flag, const std::optional<std::str
   add(use, find_file(STDOUT_FILENO));
 }
 
-void UsedFiles::add_named(Use use, const std::string& path) {
-  if (is_closed_descriptor(path)) {
-    refuse(use.argument, use.name, "that descriptor is not open; expected a file");
+void UsedFiles::refuse_closed(const Use& use, const std::string& path) {
+  if (!is_closed_descriptor(path)) return;
+  refuse(use.argument, use.name, "that descriptor is not open" + std::string(kExpectedFile));
+}
+
+// An input that is not there is an error of its own, later: the others are read all the same.
+void UsedFiles::add_named(const Use& use, const std::string& path) {
+  refuse_closed(use, path);
+  if (use.role == Role::kInput) return add(use, find_file(path));
+  try {
+    add(use, place_file(path));
+  } catch (const NoPlace& error) {
+    refuse(use.argument, use.name, error.what() + std::string(kExpectedFile));
   }
-  add(use, find_file(path));
+  if (is_folder(path))
+    refuse(use.argument, use.name, "it is a folder" + std::string(kExpectedFile));
 }
 
 void UsedFiles::add(const Use& use, const std::optional<FoundFile>& file) {
-  if (!file.has_value()) return;  // to open it will fail, and that will be said
+  if (!file.has_value()) return;  // an input: to open it will fail, and that will be said
   std::vector<Use>& others = uses_[file->place];
   for (const Use& other : others) compare(other, use, file->kind);
   others.push_back(use);

@@ -15,6 +15,9 @@ namespace databuffer::tools {
 /// destroy what the other one holds. Files of the sink are its file, or its database and what
 /// SQLite keeps beside it.
 ///
+/// Refuses likewise an output that cannot be placed: its folder is missing, it ends in a slash, or
+/// it is a folder. What cannot be placed cannot be compared.
+///
 /// Devices are no such thing: several outputs may be /dev/null, and input and output one terminal.
 ///
 /// All calls throw CLI::ValidationError, which names the argument, the file and the other use. Add
@@ -47,8 +50,10 @@ class UsedFiles {
     std::string what;      // for the error of another one: "the input 'a.log'"
   };
 
+  static std::string place_database(const Use& use, const std::string& path);
+  static void refuse_closed(const Use& use, const std::string& path);
+  void add_named(const Use& use, const std::string& path);
   void add(const Use& use, const std::optional<FoundFile>& file);
-  void add_named(Use use, const std::string& path);
   void compare(const Use& earlier, const Use& later, FileKind kind);
 
   std::map<FilePlace, std::vector<Use>> uses_;

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "tools/tuning/utf8.hpp"
+
 namespace databuffer::tools {
 
 namespace {
@@ -24,38 +26,22 @@ std::size_t skip_ascii(const char* bytes, std::size_t at, std::size_t size) noex
   return at;
 }
 
-bool is_continuation(unsigned char byte) noexcept { return (byte & 0xC0U) == 0x80U; }
-
-// The length of the well-formed character that begins here; 0 if there is none.
-std::size_t character_length(const unsigned char* bytes, std::size_t size) noexcept {
-  const unsigned char lead = bytes[0];
-  if (lead < 0x80U) return lead == 0 ? 0 : 1;
-  const std::size_t length = lead < 0xC2U ? 0 : lead < 0xE0U ? 2 : lead < 0xF0U ? 3 : 4;
-  if (length == 0 || lead > 0xF4U || length > size) return 0;
-  std::uint32_t code = lead & (0xFFU >> (length + 1));
-  for (std::size_t index = 1; index < length; ++index) {
-    if (!is_continuation(bytes[index])) return 0;
-    code = code << 6U | (bytes[index] & 0x3FU);
-  }
-  constexpr std::uint32_t kShortest[] = {0, 0, 0x80, 0x800, 0x10000};
-  const bool is_surrogate = code >= 0xD800 && code <= 0xDFFF;
-  const bool is_noncharacter = code == 0xFFFE || code == 0xFFFF;  // SQLite's UTF-16 replaces these
-  if (code < kShortest[length] || code > 0x10FFFF || is_surrogate || is_noncharacter) return 0;
-  return length;
+// What a database in UTF-16 replaces.
+bool is_noncharacter(std::string_view character) noexcept {
+  return character == "\xEF\xBF\xBE" || character == "\xEF\xBF\xBF";  // U+FFFE, U+FFFF
 }
 
 }  // namespace
 
 bool is_clean_text(std::string_view bytes) noexcept {
-  const char* const data = bytes.data();
   std::size_t at = 0;
   for (;;) {
-    at = skip_ascii(data, at, bytes.size());
+    at = skip_ascii(bytes.data(), at, bytes.size());
     if (at == bytes.size()) return true;
-    const std::size_t length =
-        character_length(reinterpret_cast<const unsigned char*>(data) + at, bytes.size() - at);
-    if (length == 0) return false;
-    at += length;
+    const tuning::Utf8Step step = tuning::utf8_step(bytes.substr(at));
+    if (!step.is_character || bytes[at] == '\0') return false;
+    if (is_noncharacter(bytes.substr(at, step.size))) return false;
+    at += step.size;
   }
 }
 

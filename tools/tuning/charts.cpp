@@ -8,6 +8,7 @@
 #include "tools/tuning/heat_map.hpp"
 #include "tools/tuning/table.hpp"
 #include "tools/tuning/text.hpp"
+#include "tools/tuning/utf8.hpp"
 
 namespace databuffer::tuning {
 
@@ -120,7 +121,7 @@ constexpr std::size_t kSeries = 8;  // colours --series-0 … --series-7 of the 
 
 std::string escaped(std::string_view text) {
   std::string result;
-  for (const char character : text) {
+  for (const char character : valid_utf8(text)) {
     switch (character) {
       case '&':
         result += "&amp;";

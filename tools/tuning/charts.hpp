@@ -20,7 +20,7 @@ namespace databuffer::tuning {
 /// An interval of a score on a scale from 0 to 1.1, as a bar with whiskers.
 [[nodiscard]] std::string score_svg(const Entry& entry);
 
-/// `text` with what HTML reserves written as it wants it.
+/// `text` with what HTML reserves written as it wants it, and as valid_utf8().
 [[nodiscard]] std::string escaped(std::string_view text);
 
 }  // namespace databuffer::tuning

@@ -106,7 +106,7 @@ std::string to_json(const Findings& findings) {
   json["not_run"] = result.not_run;
   json["left_out"] = findings.left_out;
   json["recommended"] = json_of(result.winner().candidate);
-  json["flags"] = flags_text(result.winner().candidate);
+  json["flags"] = flags_text(findings.base, result.winner().candidate);
   json["cpp"] = cpp_text(findings.base, result.winner().candidate);
   json["winner_measured"] = json_of(result.winner_measured);
   json["is_default_recommended"] = result.is_winner_default();

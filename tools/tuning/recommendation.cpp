@@ -1,48 +1,86 @@
 #include "tools/tuning/recommendation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <string_view>
 
 #include "tools/tuning/text.hpp"
+#include "tools/tuning/utf8.hpp"
 
 namespace databuffer::tuning {
 
 namespace {
 
-// A string literal. Bytes that are neither printable nor plain are written in octal, three digits
-// each, so that no digit behind them is taken for theirs.
-std::string quoted(const std::string& text) {
+// A byte in octal, in three digits, so that no digit behind it is taken for its own.
+std::string octal(char character) {
+  const auto byte = static_cast<unsigned char>(character);
+  std::string text = "\\";
+  for (const unsigned shift : {6U, 3U, 0U}) text += static_cast<char>('0' + (byte >> shift & 7U));
+  return text;
+}
+
+std::string quoted_byte(char character) {
+  const auto byte = static_cast<unsigned char>(character);
+  if (character == '"' || character == '\\') return {'\\', character};
+  const bool is_plain = byte >= 0x20 && byte != 0x7f && character != '?';  // ? may begin a trigraph
+  return is_plain ? std::string(1, character) : octal(character);
+}
+
+// A string literal, in UTF-8: bytes that are neither printable nor plain are written in octal.
+std::string quoted(std::string_view text) {
   std::string literal = "\"";
-  for (const char character : text) {
-    const auto byte = static_cast<unsigned char>(character);
-    if (character == '"' || character == '\\') {
-      literal += '\\';
-      literal += character;
-    } else if (byte < 0x20 || byte == 0x7f || character == '?') {  // ? may begin a trigraph
-      literal += '\\';
-      for (const unsigned shift : {6U, 3U, 0U}) {
-        literal += static_cast<char>('0' + (byte >> shift & 7U));
-      }
-    } else {
-      literal += character;
+  while (!text.empty()) {
+    const Utf8Step step = utf8_step(text);
+    for (const char character : text.substr(0, step.size)) {
+      literal += step.is_character ? quoted_byte(character) : octal(character);
     }
+    text.remove_prefix(step.size);
   }
   return literal + '"';
 }
 
+struct Unit {
+  Duration::rep nanoseconds;
+  const char* type;  // in C++
+  const char* flag;  // behind a number, in a flag
+};
+
+constexpr std::array kUnits{Unit{1'000'000'000, "seconds", "s"},
+                            Unit{1'000'000, "milliseconds", "ms"},
+                            Unit{1'000, "microseconds", "us"}, Unit{1, "nanoseconds", "ns"}};
+
+// The largest that it is a whole number of.
+const Unit& unit_of(Duration duration) {
+  return *std::find_if(kUnits.begin(), kUnits.end(), [duration](const Unit& unit) {
+    return duration.count() % unit.nanoseconds == 0;
+  });
+}
+
 std::string duration_cpp(Duration duration) {
   if (duration == kForever) return "databuffer::kForever";
-  const Duration::rep count = duration.count();
-  if (count % 1'000'000'000 == 0) {
-    return "std::chrono::seconds{" + std::to_string(count / 1'000'000'000) + "}";
+  const Unit& unit = unit_of(duration);
+  return std::string("std::chrono::") + unit.type + "{" +
+         std::to_string(duration.count() / unit.nanoseconds) + "}";
+}
+
+std::string duration_flag(Duration duration) {
+  if (duration == kForever) return "forever";
+  const Unit& unit = unit_of(duration);
+  return std::to_string(duration.count() / unit.nanoseconds) + unit.flag;
+}
+
+// As one word for a shell.
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/+@%=";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string word = "'";
+  for (const char character : text) {
+    word += character == '\'' ? "'\\''" : std::string(1, character);
   }
-  if (count % 1'000'000 == 0) {
-    return "std::chrono::milliseconds{" + std::to_string(count / 1'000'000) + "}";
-  }
-  if (count % 1'000 == 0) return "std::chrono::microseconds{" + std::to_string(count / 1'000) + "}";
-  return "std::chrono::nanoseconds{" + std::to_string(count) + "}";
+  return word + "'";
 }
 
 std::string_view overflow_cpp(Overflow overflow) {
@@ -86,6 +124,25 @@ class Fields {
 
  private:
   const std::string indent_;
+  std::string text_;
+};
+
+// The same as flags of the command.
+class Flags {
+ public:
+  void add(const char* flag, const std::string& value) {
+    text_ += (text_.empty() ? "" : " ") + std::string(flag) + " " + shell_word(value);
+  }
+  void add_count(const char* flag, std::uint64_t value, std::uint64_t usual) {
+    if (value != usual) add(flag, std::to_string(value));
+  }
+  void add_time(const char* flag, Duration value, Duration usual) {
+    if (value != usual) add(flag, duration_flag(value));
+  }
+
+  [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+ private:
   std::string text_;
 };
 
@@ -194,10 +251,27 @@ std::string title_text(const SearchResult& result) {
          (result.is_winner_default() ? " (the defaults)" : "");
 }
 
-std::string flags_text(const Candidate& candidate) {
-  return "--partitions " + std::to_string(candidate.partitions) + " --max-size " +
-         std::to_string(candidate.max_size) + " --capacity " + std::to_string(candidate.capacity) +
-         " --wait " + std::string(to_string(candidate.wait));
+std::string flags_text(const Options& base, const Candidate& candidate) {
+  const Options usual;
+  Flags flags;
+  if (base.name != kUsualName) flags.add("--name", base.name);
+  flags.add("--partitions", std::to_string(candidate.partitions));
+  flags.add("--max-size", std::to_string(candidate.max_size));
+  flags.add_count("--max-size-jitter", base.max_size_jitter, usual.max_size_jitter);
+  flags.add_time("--flush-interval", base.flush_interval, usual.flush_interval);
+  flags.add_time("--flush-jitter", base.flush_jitter, usual.flush_jitter);
+  flags.add_time("--flush-timeout", base.flush_timeout, usual.flush_timeout);
+  flags.add("--capacity", std::to_string(candidate.capacity));
+  flags.add_count("--retry-attempts", base.retry.attempts, usual.retry.attempts);
+  flags.add_time("--retry-backoff", base.retry.initial_backoff, usual.retry.initial_backoff);
+  if (base.overflow != usual.overflow) {
+    flags.add("--overflow", std::string(to_string(base.overflow)));
+  }
+  flags.add_time("--insert-timeout", base.insert_timeout, usual.insert_timeout);
+  flags.add_time("--close-timeout", base.close_timeout, usual.close_timeout);
+  flags.add("--wait", std::string(to_string(candidate.wait)));
+  flags.add_count("--seed", base.seed, usual.seed);
+  return flags.text();
 }
 
 std::string win_text(const SearchResult& result) {

@@ -13,8 +13,13 @@ namespace databuffer::tuning {
 /// meta). It needs <databuffer/databuffer.hpp> and nothing else.
 [[nodiscard]] std::string cpp_text(const Options& base, const Candidate& candidate);
 
-/// The candidate as flags of the command: "--partitions 4 --max-size 1000 …".
-[[nodiscard]] std::string flags_text(const Candidate& candidate);
+/// The name that the command gives what it recommends, if the user gives none.
+inline constexpr const char* kUsualName = "tuned";
+
+/// The same as flags of `databuffer bench`, for a shell: "--partitions 4 --max-size 1000 …". What
+/// has no flag is left out, and the name where it is kUsualName. (`databuffer ingest` has no
+/// --retry-… .)
+[[nodiscard]] std::string flags_text(const Options& base, const Candidate& candidate);
 
 /// "Recommended: 1 partition, max_size 5000, capacity 20000, adaptive (the defaults)".
 [[nodiscard]] std::string title_text(const SearchResult& result);

@@ -140,7 +140,7 @@ std::string to_paste(const Findings& findings) {
   const Candidate& candidate = findings.result.winner().candidate;
   return "<section class=\"card\"><h2>To paste</h2>\n<pre>" +
          escaped(cpp_text(findings.base, candidate)) + "</pre>\n<pre>" +
-         escaped(flags_text(candidate)) + "</pre></section>\n";
+         escaped(flags_text(findings.base, candidate)) + "</pre></section>\n";
 }
 
 std::string limits(const Findings& findings) {

@@ -6,6 +6,7 @@
 
 #include "tools/tuning/limits.hpp"
 #include "tools/tuning/resources.hpp"
+#include "tools/tuning/starting.hpp"
 
 namespace databuffer::tuning {
 
@@ -73,14 +74,8 @@ class ProducerThreads {
   void start(const std::function<void(std::size_t)>& produce) {
     threads_.reserve(record_.producer_count());
     for (std::size_t index = 0; index < record_.producer_count(); ++index) {
-      threads_.emplace_back([this, &produce, index] {
-        set_own_log(&record_.producer(index));
-        try {
-          produce(index);
-        } catch (...) {
-          record_.fail(std::current_exception());
-        }
-        set_own_log(nullptr);
+      starting("producer " + std::to_string(index + 1), [&] {
+        return threads_.emplace_back([this, &produce, index] { run(produce, index); }).get_id();
       });
     }
   }
@@ -91,6 +86,16 @@ class ProducerThreads {
   }
 
  private:
+  void run(const std::function<void(std::size_t)>& produce, std::size_t index) {
+    set_own_log(&record_.producer(index));
+    try {
+      produce(index);
+    } catch (...) {
+      record_.fail(std::current_exception());
+    }
+    set_own_log(nullptr);
+  }
+
   Record& record_;
   const detail::Face& face_;
   std::vector<std::thread> threads_;

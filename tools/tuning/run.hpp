@@ -16,6 +16,7 @@
 #include "databuffer/buffer.hpp"
 #include "tools/tuning/pacing.hpp"
 #include "tools/tuning/record.hpp"
+#include "tools/tuning/starting.hpp"
 #include "tools/tuning/ticks.hpp"
 #include "tools/tuning/workload.hpp"
 
@@ -248,14 +249,16 @@ std::uint64_t prepare_run();
 
 /// Runs one buffer: `make_buffer(options, record)` makes it, with handlers that go through
 /// detail::handle(); `make_item(index)` makes items, on all producers' threads at once.
-/// Throws      OptionsError, TrialError, and what make_buffer and make_item throw.
+/// Throws      OptionsError, TrialError, std::system_error that names the threads which could not
+///             be started, and what make_buffer and make_item throw.
 template <class T, class MakeItem, class MakeBuffer>
 Measurement run(const RunPlan& plan, MakeItem& make_item, MakeBuffer make_buffer,
                 const std::stop_token& stop) {
   plan.validate();
   const auto record = std::make_shared<Record>(plan.workload.producers, plan.options.partitions);
   const std::uint64_t memory_before = detail::prepare_run();
-  Buffer<T> buffer = make_buffer(plan.options, record);
+  Buffer<T> buffer = starting(buffer_text(plan.options.partitions),
+                              [&] { return make_buffer(plan.options, record); });
   Record::listen(record, buffer.telemetry(), !kCarriesDue<T>);
   const detail::Face face{[&buffer] { return buffer.ledger(); },
                           [&buffer] { return buffer.info(); },

@@ -189,7 +189,7 @@ std::string findings_text(const Findings& findings) {
   text +=
       "  What limits now: " + std::string(to_string(diagnosis.limit)) + ". " + diagnosis.why + "\n";
   text += "\nC++:\n" + indented(cpp_text(findings.base, result.winner().candidate));
-  text += "\nFlags:\n    " + flags_text(result.winner().candidate) + "\n";
+  text += "\nFlags:\n    " + flags_text(findings.base, result.winner().candidate) + "\n";
   return text;
 }
 

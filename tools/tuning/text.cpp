@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <span>
 
+#include "tools/tuning/utf8.hpp"
+
 namespace databuffer::tuning {
 
 namespace {
@@ -41,6 +43,17 @@ std::string scaled(double value, std::span<const Unit> units) {
 }
 
 }  // namespace
+
+std::string valid_utf8(std::string_view bytes) {
+  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+  std::string text;
+  while (!bytes.empty()) {
+    const Utf8Step step = utf8_step(bytes);
+    text += step.is_character ? bytes.substr(0, step.size) : kReplacement;
+    bytes.remove_prefix(step.size);
+  }
+  return text;
+}
 
 std::string fixed_text(double value, int digits) {
   std::array<char, 400> text{};  // the largest double has 309 digits
