@@ -186,14 +186,9 @@ TimePoint Consumer::rest(TimePoint now) {
 
 TimePoint Consumer::flush_batch(FlushReason reason, TimePoint now) {
   disarm();
-  try {
-    flusher_.cargo().reserve(std::min(schedule_.limit(), partition_.pending_here()));
-  } catch (const std::bad_alloc&) {
-    // A smaller batch does as well; without any room, try again in a moment.
-    if (flusher_.cargo().room() == 0) {
-      is_short_of_memory_ = true;
-      return deadline_after(now, kRetrySoon);
-    }
+  if (!reserve_batch()) {
+    is_short_of_memory_ = true;
+    return deadline_after(now, kRetrySoon);
   }
   const bool has_gathered = gather(reason, now);
   if (buffer_.is_forked()) return TimePoint::max();  // An item's code forked: see Flusher::step().
@@ -203,6 +198,21 @@ TimePoint Consumer::flush_batch(FlushReason reason, TimePoint now) {
     return now;
   }
   return deliver(now);
+}
+
+// A smaller batch does as well. Returns whether there is memory for any.
+bool Consumer::reserve_batch() noexcept {
+  Cargo& cargo = flusher_.cargo();
+  std::size_t items = std::min(schedule_.limit(), partition_.pending_here());
+  for (;; items /= 2) {
+    try {
+      cargo.reserve(items);
+      return true;
+    } catch (const std::bad_alloc&) {
+      if (cargo.room() > 0) return true;
+      if (items <= 1) return false;
+    }
+  }
 }
 
 // Moves the next batch out of the partition. Returns whether there was one.

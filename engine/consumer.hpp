@@ -70,6 +70,7 @@ class Consumer {
   TimePoint give_up();
   [[nodiscard]] TimePoint due(bool is_closing) const noexcept;
   TimePoint flush_batch(FlushReason reason, TimePoint now);
+  [[nodiscard]] bool reserve_batch() noexcept;
   bool gather(FlushReason reason, TimePoint now);
   TimePoint deliver(TimePoint now);
   void notice_first_item(TimePoint now) noexcept;

@@ -29,6 +29,7 @@ using databuffer::support::numbers;
 using databuffer::support::Outcome;
 using databuffer::support::refuse_from;
 using databuffer::support::refuse_memory_from;
+using databuffer::support::refuse_memory_once;
 using databuffer::support::still_clock;
 using databuffer::support::work_all;
 
@@ -195,6 +196,25 @@ TEST_SUITE("without memory") {
       CHECK(handled == numbers(0, 10));
       if (!outcome.was_refused) break;
     }
+  }
+
+  TEST_CASE("a batch that there is no memory for is made smaller, until there is") {
+    std::vector<int> handled;
+    std::vector<std::size_t> sizes;
+    handled.reserve(1000);
+    sizes.reserve(1000);
+    Buffer<int> buffer(by_hand({.max_size = 64}), [&](std::span<int> items) {
+      handled.insert(handled.end(), items.begin(), items.end());
+      sizes.push_back(items.size());
+    });
+    CHECK(buffer.insert_batch(numbers(0, 64)).accepted == 64);
+    refuse_memory_once(1);
+    buffer.do_work(still_clock().now());
+    CHECK(grant_memory());
+    CHECK(sizes == std::vector<std::size_t>{32});
+    buffer.flush();
+    work_all(buffer, still_clock().now());
+    CHECK(handled == numbers(0, 64));
   }
 
   TEST_CASE("a batch that fails without memory is counted and dropped like any other") {
