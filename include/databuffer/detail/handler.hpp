@@ -33,7 +33,8 @@ template <class F, class T>
 concept TakesSpan = std::invocable<F&, std::span<T>>;
 
 /// Something that can handle batches of T: called with `Batch<T>&` or `std::span<T>`, with or
-/// without a `const FlushContext&` behind it; answers FlushResult, bool (false: not now) or nothing.
+/// without a `const FlushContext&` behind it; answers FlushResult, bool (false: not now) or
+/// nothing.
 template <class F, class T>
 concept FlushHandler =
     TakesBatchAndContext<F, T> || TakesSpanAndContext<F, T> || TakesBatch<F, T> || TakesSpan<F, T>;
