@@ -124,14 +124,16 @@ TimePoint Consumer::step(TimePoint now) {
 
 // At every step: producers end also while a batch waits for its retry, or items for their deadline.
 void Consumer::forget_departed() noexcept {
-  const std::size_t departed = partition_.drain.departed_count();
+  const std::uint64_t departures = partition_.drain.departures();
   // relaxed: written under the turn; a look that comes too early is made again.
   const std::uint64_t removed = partition_.counts.removed.load(std::memory_order_relaxed);
-  if (departed == departed_seen_ && removed == removed_seen_) return;  // None has become empty.
-  if (!partition_.forget_departed(buffer_)) return;
+  // Nobody has departed since, and none has become empty.
+  if (departures == departures_seen_ && removed == removed_seen_) return;
+  const std::optional<std::size_t> forgotten = partition_.forget_departed(buffer_);
+  if (!forgotten) return;
+  departures_seen_ = departures;
   removed_seen_ = removed;
-  departed_seen_ = partition_.drain.departed_count();
-  if (departed_seen_ < departed) buffer_.seats().trim();  // Others have waited for these to go.
+  if (*forgotten > 0) buffer_.seats().trim();  // Others have waited for these to go.
 }
 
 bool Consumer::retire(std::uint64_t batch_id) {

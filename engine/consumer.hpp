@@ -100,8 +100,8 @@ class Consumer {
   std::uint64_t covered_ = 0;        // requests that are done when the batch under way is
   bool is_short_of_memory_ = false;  // for a batch: wait, whatever is pending
 
-  // When it last looked for departed producers to forget: how many there were, and what had left.
-  std::size_t departed_seen_ = 0;
+  // When it last looked for departed producers to forget: how many had, and what had left.
+  std::uint64_t departures_seen_ = 0;
   std::uint64_t removed_seen_ = 0;
 
   // The doorbell is armed for this many pending items; 0: not.

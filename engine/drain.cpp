@@ -44,13 +44,19 @@ void Drain::depart(Producer& producer) noexcept {
   producer.has_departed = true;
   // relaxed: a hint; who rings the consumer after it has it seen.
   departed_count_.fetch_add(1, std::memory_order_relaxed);
+  departures_.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::uint64_t Drain::departures() const noexcept {
+  return departures_.load(std::memory_order_relaxed);  // relaxed: as in depart()
 }
 
 std::size_t Drain::departed_count() const noexcept {
   return departed_count_.load(std::memory_order_relaxed);  // relaxed: as in depart()
 }
 
-void Drain::forget_departed() noexcept {
+std::size_t Drain::forget_departed() noexcept {
+  std::size_t forgotten = 0;
   Producer* gone = nullptr;
   {
     const std::lock_guard lock(list_mutex_);
@@ -77,6 +83,7 @@ void Drain::forget_departed() noexcept {
         slot_count_.fetch_sub(1, std::memory_order_relaxed);
         producer->older = gone;
         gone = producer;
+        ++forgotten;
       }
       producer = older;
     }
@@ -87,6 +94,7 @@ void Drain::forget_departed() noexcept {
     const std::lock_guard lock(list_mutex_);  // as add(): one at a time
     lane_.free_slot(*producer->slot);
   }
+  return forgotten;
 }
 
 std::uint64_t Drain::inserted() const noexcept {

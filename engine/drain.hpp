@@ -64,11 +64,13 @@ class Drain {
 
   /// Producers that have departed and are not forgotten yet. Any thread; a hint.
   [[nodiscard]] std::size_t departed_count() const noexcept;
+  /// Those that ever have. Any thread; a hint.
+  [[nodiscard]] std::uint64_t departures() const noexcept;
   [[nodiscard]] bool has_departed() const noexcept { return departed_count() > 0; }
 
-  /// Frees the departed producers of which nothing is left. Requires    the turn, and to be the
-  /// partition's consumer.
-  void forget_departed() noexcept;
+  /// Frees the departed producers of which nothing is left; returns how many. Requires    the turn,
+  /// and to be the partition's consumer.
+  std::size_t forget_departed() noexcept;
 
   /// Items ever inserted, by all producers. Any thread.
   [[nodiscard]] std::uint64_t inserted() const noexcept;
@@ -127,6 +129,7 @@ class Drain {
   std::uint64_t forgotten_items_ = 0;           // items of producers that are freed; as the list
   std::atomic<std::size_t> slot_count_{0};      // producers in the list
   std::atomic<std::size_t> departed_count_{0};  // … that have departed
+  std::atomic<std::uint64_t> departures_{0};    // departed ever
 
   // Under the turn.
   std::unique_ptr<Cargo> staged_;

@@ -8,17 +8,18 @@
 namespace databuffer::detail {
 namespace {
 
-// A close that gave up meanwhile may not have had the turn: what is pending is given up by whoever
-// had it.
-class SweepAfter {
+// What others could not do while this thread had the turn. A close that gave up: what is pending is
+// given up here. The consumer: it forgets producers that have ended.
+class AfterTurn {
  public:
-  SweepAfter(BufferCore& buffer, Partition& partition) noexcept
+  AfterTurn(BufferCore& buffer, Partition& partition) noexcept
       : buffer_(buffer), partition_(partition) {}
-  ~SweepAfter() {
+  ~AfterTurn() {
     if (buffer_.has_given_up()) buffer_.sweep(partition_);
+    if (partition_.drain.has_departed()) partition_.doorbell.ring();
   }
-  SweepAfter(const SweepAfter&) = delete;
-  SweepAfter& operator=(const SweepAfter&) = delete;
+  AfterTurn(const AfterTurn&) = delete;
+  AfterTurn& operator=(const AfterTurn&) = delete;
 
  private:
   BufferCore& buffer_;
@@ -34,7 +35,7 @@ void BufferCore::inspect(std::size_t partition_index, const std::function<void(C
   if (RoleFrame::holds(partition.turn)) {
     throw ReentrantCall("dump() called while this thread moves items of " + partition.name);
   }
-  const SweepAfter sweep_after(*this, partition);
+  const AfterTurn after_turn(*this, partition);
   partition.turn.acquire();
   const Turn::Holder holder(partition.turn, *this);
   partition.drain.stage_all();
@@ -48,7 +49,7 @@ void BufferCore::take(std::size_t partition_index, const std::function<void(Carg
   if (RoleFrame::holds(partition.turn)) {
     throw ReentrantCall("take() called while this thread moves items of " + partition.name);
   }
-  const SweepAfter sweep_after(*this, partition);
+  const AfterTurn after_turn(*this, partition);
   {
     partition.turn.acquire();
     const Turn::Holder holder(partition.turn, *this);
@@ -59,7 +60,6 @@ void BufferCore::take(std::size_t partition_index, const std::function<void(Carg
     partition.counts.taken.fetch_add(taken.items, std::memory_order_relaxed);  // see ItemCounts
     remove(partition, taken);
   }
-  if (partition.drain.has_departed()) partition.doorbell.ring();  // Their consumer forgets them.
 }
 
 std::size_t BufferCore::size() const noexcept {

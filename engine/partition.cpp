@@ -22,11 +22,10 @@ Ledger& Ledger::operator+=(const Ledger& other) noexcept {
 
 namespace detail {
 
-bool Partition::forget_departed(const Core& core) noexcept {
-  if (!turn.try_acquire()) return false;
+std::optional<std::size_t> Partition::forget_departed(const Core& core) noexcept {
+  if (!turn.try_acquire()) return std::nullopt;
   const Turn::Holder holder(turn, core);
-  drain.forget_departed();
-  return true;
+  return drain.forget_departed();
 }
 
 Ledger Partition::ledger() const noexcept {

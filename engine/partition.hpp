@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "databuffer/detail/cache_line.hpp"
@@ -90,9 +91,10 @@ struct Partition {
     counts.removed.fetch_add(items, std::memory_order_release);
   }
 
-  /// Frees producers that have ended and of which nothing is left. Whoever has the turn may be
-  /// slow: returns false then. Requires    to be the partition's consumer, without the turn.
-  [[nodiscard]] bool forget_departed(const Core& core) noexcept;
+  /// Frees producers that have ended and of which nothing is left; returns how many. Nothing if
+  /// another has the turn, who may be slow, and rings. Requires    to be the partition's consumer,
+  /// without the turn.
+  [[nodiscard]] std::optional<std::size_t> forget_departed(const Core& core) noexcept;
 
   /// Whether close is through here: nothing is left, and nothing will come.
   [[nodiscard]] bool is_finished() const noexcept {
