@@ -86,7 +86,7 @@ void insert_rows(std::size_t capacity) {
     CHECK(result.accepted >= expected);  // What was read ahead is taken, and goes to on_drop.
     std::vector<int> rows;
     for (const auto& item : buffer->take()) rows.push_back(*item);
-    CHECK(rows == support::numbers(0, static_cast<int>(expected)));
+    CHECK(rows == support::numbers(0, expected));
   }
 }
 
