@@ -127,7 +127,7 @@ Source::Prepared BufferCore::read(InsertCall& call, std::size_t count) {
 Source::Prepared BufferCore::read_on(InsertCall& call, Partition& partition, Slot& slot,
                                      std::size_t& room) {
   for (;;) {
-    const Source::Prepared prepared = read(call, room);
+    Source::Prepared prepared = read(call, room);
     const std::size_t left = call.count - call.accepted - prepared.count;
     const bool is_over = prepared.is_exhausted || prepared.exception || left == 0;
     if (is_over || prepared.count < room) return prepared;
