@@ -17,30 +17,17 @@
 
 namespace databuffer::detail {
 
-constinit thread_local SeatCache seat_cache{};
-
 namespace {
-
-/// What ThreadSeats has, as recall_seat() reads it: a hash table with open addressing.
-struct SeatTable {
-  const SeatCache* places;  // 2^(64 - shift) of them; core null: free
-  unsigned shift;
-
-  /// The buffer's own place, or the free one where it belongs.
-  [[nodiscard]] std::size_t place_of(const Core& core) const noexcept {
-    // The high bits of the product depend on all of the address.
-    std::size_t place = (reinterpret_cast<std::uintptr_t>(&core) * 0x9E3779B97F4A7C15U) >> shift;
-    while (places[place].core != &core && places[place].core != nullptr) [[unlikely]] {
-        place = (place + 1) & (~std::uint64_t{0} >> shift);
-      }
-    return place;
-  }
-};
-static_assert(sizeof(std::uintptr_t) == sizeof(std::uint64_t));
 
 constexpr SeatCache kNoPlaces[2] = {};
 constexpr SeatTable kEmptyTable{kNoPlaces, 63};
+
+}  // namespace
+
+constinit thread_local SeatCache seat_cache{};
 constinit thread_local SeatTable seat_table = kEmptyTable;
+
+namespace {
 
 // The highest of the seats this thread has given back: it never takes an older one (see Seats).
 constinit thread_local std::uint64_t least_number = 0;
@@ -149,13 +136,6 @@ ThreadSeats* seats_of_this_thread() {
 }
 
 }  // namespace
-
-Seat* Core::recall_seat() const noexcept {
-  const SeatCache& place = seat_table.places[seat_table.place_of(*this)];
-  if (place.core == nullptr) return nullptr;
-  seat_cache = place;
-  return place.seat;
-}
 
 Seat* seat_of_this_thread(BufferCore& buffer) noexcept {
   if (Seat* const known = buffer.find_seat(); known != nullptr) return known;

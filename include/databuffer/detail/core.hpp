@@ -110,8 +110,12 @@ class Core {
   /// copy of the library than the buffer: insert() below is the buffer's own, and knows the seat.
   [[nodiscard]] Seat* find_seat() const noexcept {
     const SeatCache& last = seat_cache;
-    if (last.core != this) [[unlikely]]
-      return recall_seat();
+    if (last.core != this) [[unlikely]] {
+      const SeatCache& place = seat_table.places[seat_table.place_of(*this)];
+      if (place.core == nullptr) return nullptr;
+      seat_cache = place;
+      return place.seat;
+    }
     if (last.seat == nullptr) __builtin_unreachable();  // It spares the caller the look.
     return last.seat;
   }
@@ -171,9 +175,6 @@ class Core {
   // Written by close, fork, telemetry; read by producers.
   std::atomic<std::uint32_t> attention;
   char separation_[kLineBytes - sizeof(std::uint32_t)]{};
-
- private:
-  [[nodiscard]] Seat* recall_seat() const noexcept;
 };
 
 }  // namespace databuffer::detail
