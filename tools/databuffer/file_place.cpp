@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxLinks = 40;  // as many as the system follows
+constexpr int kMostLooks = 3;
 
 FileKind kind_of(mode_t mode) {
   if (S_ISREG(mode) || S_ISBLK(mode)) return FileKind::kStored;
@@ -81,9 +82,12 @@ std::optional<FoundFile> find_file(int descriptor) {
 
 std::string real_path(const std::string& path) {
   std::error_code error;
-  const fs::path real = fs::canonical(path, error);
-  if (!error) return real.string();
-  if (has_file(path)) throw NoPlace("it has no name of its own: " + error.message());
+  // Again, if the file is there after all: another process may have made it just now.
+  for (int look = 0; look == 0 || has_file(path); ++look) {
+    const fs::path real = fs::canonical(path, error);
+    if (!error) return real.string();
+    if (look == kMostLooks) throw NoPlace("it has no name of its own: " + error.message());
+  }
   const NewFile file = place_new_file(path);
   const fs::path folder = fs::canonical(file.folder, error);
   if (error) throw NoPlace("its folder '" + file.folder.string() + "': " + error.message());
