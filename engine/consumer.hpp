@@ -90,6 +90,12 @@ class Consumer {
   void sleep(TimePoint until, TimePoint now) noexcept;
   void park(TimePoint next, TimePoint now) noexcept;
 
+  // A batch that will be full this soon is waited for in naps; a later one by the doorbell.
+  static constexpr Duration kHotFill = std::chrono::milliseconds{1};
+  // Behind full batches that followed each other so fast, naps go on for a while though nothing
+  // comes: producers may only be waiting for a core.
+  static constexpr Duration kStaysHot = std::chrono::milliseconds{5};
+
   BufferCore& buffer_;
   Partition& partition_;
   HandlerCall call_;
@@ -102,6 +108,7 @@ class Consumer {
 
   // When it last looked for departed producers to forget: how many had, and what had left.
   std::uint64_t departures_seen_ = 0;
+  bool has_missed_turn_ = false;  // another thread had it: look again soon
   std::uint64_t removed_seen_ = 0;
 
   // The doorbell is armed for this many pending items; 0: not.

@@ -21,8 +21,8 @@ std::uint64_t own_word(const Slot& slot) noexcept {
 
 bool is_marked(const Slot& slot) noexcept { return (own_word(slot) & Slot::kInside) != 0; }
 
-// Room for as many items is taken before a range is read. Whoever reads slowly does not keep others
-// out of room that the range may never use.
+// Room for so many items is taken before a range is read; for more while it is. So a range that is
+// read slowly keeps nobody out of room that it may never use.
 constexpr std::size_t kFirstPiece = 64;
 
 std::string describe(const std::exception_ptr& exception) noexcept {

@@ -8,18 +8,17 @@
 namespace databuffer::detail {
 namespace {
 
-// What others could not do while this thread had the turn. A close that gave up: what is pending is
-// given up here. The consumer: it forgets producers that have ended.
-class AfterTurn {
+// A close that gave up meanwhile may not have had the turn. Then the thread that had it gives up
+// what is pending.
+class SweepAfter {
  public:
-  AfterTurn(BufferCore& buffer, Partition& partition) noexcept
+  SweepAfter(BufferCore& buffer, Partition& partition) noexcept
       : buffer_(buffer), partition_(partition) {}
-  ~AfterTurn() {
+  ~SweepAfter() {
     if (buffer_.has_given_up()) buffer_.sweep(partition_);
-    if (partition_.drain.has_departed()) partition_.doorbell.ring();
   }
-  AfterTurn(const AfterTurn&) = delete;
-  AfterTurn& operator=(const AfterTurn&) = delete;
+  SweepAfter(const SweepAfter&) = delete;
+  SweepAfter& operator=(const SweepAfter&) = delete;
 
  private:
   BufferCore& buffer_;
@@ -35,7 +34,7 @@ void BufferCore::inspect(std::size_t partition_index, const std::function<void(C
   if (RoleFrame::holds(partition.turn)) {
     throw ReentrantCall("dump() called while this thread moves items of " + partition.name);
   }
-  const AfterTurn after_turn(*this, partition);
+  const SweepAfter sweep_after(*this, partition);
   partition.turn.acquire();
   const Turn::Holder holder(partition.turn, *this);
   partition.drain.stage_all();
@@ -49,7 +48,7 @@ void BufferCore::take(std::size_t partition_index, const std::function<void(Carg
   if (RoleFrame::holds(partition.turn)) {
     throw ReentrantCall("take() called while this thread moves items of " + partition.name);
   }
-  const AfterTurn after_turn(*this, partition);
+  const SweepAfter sweep_after(*this, partition);
   {
     partition.turn.acquire();
     const Turn::Holder holder(partition.turn, *this);
@@ -60,6 +59,7 @@ void BufferCore::take(std::size_t partition_index, const std::function<void(Carg
     partition.counts.taken.fetch_add(taken.items, std::memory_order_relaxed);  // see ItemCounts
     remove(partition, taken);
   }
+  if (partition.drain.has_departed()) partition.doorbell.ring();  // Their items may have left.
 }
 
 std::size_t BufferCore::size() const noexcept {
@@ -104,11 +104,12 @@ std::vector<PartitionInfo> BufferCore::info() const {
 void Consumer::publish_ages(TimePoint now) noexcept {
   const TimePoint since = schedule_.is_started() ? schedule_.first() : now;
   const bool is_told = !schedule_.is_started() && armed_for_ != 0;
+  const Duration pending = is_told ? Doorbell::kNoTime : since.time_since_epoch();
+  const Duration batch =
+      flusher_.has_batch() ? flusher_.first().time_since_epoch() : Doorbell::kNoTime;
   // relaxed, both: what info() shows may be a look old.
-  pending_since_.store(is_told ? Doorbell::kNoTime : since.time_since_epoch(),
-                       std::memory_order_relaxed);
-  batch_since_.store(flusher_.has_batch() ? flusher_.first().time_since_epoch() : Doorbell::kNoTime,
-                     std::memory_order_relaxed);
+  pending_since_.store(pending, std::memory_order_relaxed);
+  batch_since_.store(batch, std::memory_order_relaxed);
 }
 
 void Consumer::describe_ages(TimePoint now, PartitionInfo& info) const noexcept {

@@ -77,8 +77,8 @@ void Options::validate() const {
   if (name.empty()) throw OptionsError("name", "\"\"", "must not be empty");
   if (name.size() > kMaxNameBytes) {
     std::size_t shown = 32;
-    while ((static_cast<unsigned char>(name[shown]) & 0xC0U) == 0x80U && shown > 28)
-      --shown;  // UTF-8
+    // Not within a character: in UTF-8 it has three bytes behind its first at most.
+    while (shown > 29 && (static_cast<unsigned char>(name[shown]) & 0xC0U) == 0x80U) --shown;
     throw OptionsError("name", "\"" + name.substr(0, shown) + "…\"",
                        "must be at most " + std::to_string(kMaxNameBytes) + " bytes, is " +
                            std::to_string(name.size()));

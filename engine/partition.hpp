@@ -91,9 +91,8 @@ struct Partition {
     counts.removed.fetch_add(items, std::memory_order_release);
   }
 
-  /// Frees producers that have ended and of which nothing is left; returns how many. Nothing if
-  /// another has the turn, who may be slow, and rings. Requires    to be the partition's consumer,
-  /// without the turn.
+  /// Frees producers that have ended and of which nothing is left. Returns how many, or nothing if
+  /// another thread has the turn. Requires    to be the partition's consumer, without the turn.
   [[nodiscard]] std::optional<std::size_t> forget_departed(const Core& core) noexcept;
 
   /// Whether close is through here: nothing is left, and nothing will come.

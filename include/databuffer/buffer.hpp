@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <ranges>
@@ -32,9 +31,8 @@ namespace databuffer {
 /// Threads     every call, from any number at once, unless it says otherwise. Destruction: one.
 /// Timeouts    `timeout...` is any one chrono duration, or none for the one in the options. Zero,
 ///             less, and what is not a number do not wait; kForever has no limit. Real time.
-/// Several     a buffer does not move: its threads know it. Emplace it: std::map::try_emplace,
-///             std::deque::emplace_back, std::optional::emplace; or use std::unique_ptr. A
-///             std::vector<Buffer<T>> does not compile.
+/// Several     a buffer does not move: its threads know it. Emplace it (std::map::try_emplace,
+///             std::deque::emplace_back), or use std::unique_ptr. No std::vector<Buffer<T>>.
 template <class T>
 class Buffer {
   static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>,
@@ -163,8 +161,8 @@ class Buffer {
 
   /// Stops accepting (waiting inserts answer kClosed), flushes everything, and returns after
   /// `timeout` at the latest (default: `Options::close_timeout`), plus the time that on_drop takes:
-  /// what could not be flushed goes there, once for each partition. (A removal, hook or on_drop
-  /// that is under way may add a second.) Of several calls the latest deadline counts.
+  /// what could not be flushed goes there, once for each partition. (A removal or a hook that is
+  /// under way may add two seconds.) Of several calls the latest deadline counts.
   template <class Rep, class Period>
   CloseReport close(std::chrono::duration<Rep, Period> timeout) {
     return std::shared_ptr(core_)->close(saturate(timeout));

@@ -61,8 +61,7 @@ enum class WaitStrategy : std::uint8_t {
 enum class OnOverdue : std::uint8_t {
   kReport,   ///< Nothing more: the partition waits for it.
   kReplace,  ///< Gives the partition a fresh consumer, with a handler of its own where there is a
-             ///< factory. The stuck call keeps its batch; its late result still counts, but no
-             ///< retry: what it did not finish goes to on_drop.
+             ///< factory. The stuck call keeps its batch. Its late result counts; it has no retry.
 };
 
 [[nodiscard]] std::string_view to_string(OnOverdue action) noexcept;
@@ -121,9 +120,8 @@ struct Options {
   std::any flush_meta{};
 
   /// Items that may wait in one partition; then it is full. At least max_size + max_size_jitter, at
-  /// most 2^40. Unset: 4 × (max_size + max_size_jitter). Bounds memory; absorbs bursts. Below 128
-  /// it is exact. From there on a producer thread checks it once every min(capacity / 64, 64)
-  /// inserts, and may pass it by that many.
+  /// most 2^40. Unset: 4 × (max_size + max_size_jitter). Below 128 it is exact. From there on each
+  /// producer thread but one may pass it by min(capacity / 64, 64): it asks only so often.
   std::optional<std::size_t> capacity{};
 
   /// The same two limits by weight, in bytes or whatever `weigh` counts; 0: off. max_bytes trips a
