@@ -144,7 +144,7 @@ TEST_SUITE("close") {
     MESSAGE(rounds << " rounds");
   }
 
-  TEST_CASE("inserts that wait return closed, with their items, and the report adds up") {  // Q1
+  TEST_CASE("inserts that wait return closed, with their items, and the report adds up") {
     constexpr std::size_t kProducers = 16;
     StuckHandler handler;
     std::atomic<std::uint64_t> dropped{0};
@@ -195,7 +195,6 @@ TEST_SUITE("close") {
 
   TEST_CASE(
       "a stuck handler delays nobody beyond their own timeouts, and its threads end with it") {
-    // S1, S4, Q13
     StuckHandler handler;
     std::atomic<std::uint64_t> dropped{0};
     Options options{.name = "stuck", .partitions = 3, .max_size = 4, .close_timeout = 50ms};
@@ -232,7 +231,7 @@ TEST_SUITE("close") {
     CHECK(eventually([] { return databuffer::stress::tasks_named("stuck.").empty(); }));
   }
 
-  TEST_CASE("the destructor gives a stuck handler up when close_timeout has passed") {  // S1
+  TEST_CASE("the destructor gives a stuck handler up when close_timeout has passed") {
     auto handler = std::make_shared<StuckHandler>();
     {
       Buffer<Item> buffer({.name = "given-up", .max_size = 1, .close_timeout = 50ms},
@@ -264,7 +263,7 @@ TEST_SUITE("close") {
     CHECK(eventually([] { return databuffer::stress::tasks_named("hooked").empty(); }));
   }
 
-  TEST_CASE("nothing inserted, nothing handled") {  // M9
+  TEST_CASE("nothing inserted, nothing handled") {
     std::atomic<int> calls{0};
     Buffer<Item> buffer(
         {.name = "empty", .partitions = 4, .flush_interval = 1ms, .flush_jitter = 0ms},

@@ -148,8 +148,7 @@ std::uint64_t context_switches(const std::string& task) {
 }  // namespace
 
 TEST_SUITE("doorbell") {
-  TEST_CASE(
-      "a lone item that completes a batch is handled, at whatever phase of the sleep") {  // T6
+  TEST_CASE("a lone item that completes a batch is handled, at whatever phase of the sleep") {
     Random random = databuffer::stress::printed_random();
     for (const WaitStrategy strategy : {WaitStrategy::kPark, WaitStrategy::kAdaptive}) {
       CAPTURE(to_string(strategy));
@@ -159,7 +158,7 @@ TEST_SUITE("doorbell") {
     }
   }
 
-  TEST_CASE("a lone item is handled by its deadline, at whatever phase of the sleep") {  // T6, T7
+  TEST_CASE("a lone item is handled by its deadline, at whatever phase of the sleep") {
     Random random = databuffer::stress::printed_random();
     for (const WaitStrategy strategy : {WaitStrategy::kPark, WaitStrategy::kAdaptive}) {
       CAPTURE(to_string(strategy));
@@ -183,7 +182,6 @@ TEST_SUITE("doorbell") {
     }
   }
 
-  // (W4)
   TEST_CASE("a producer that is held up anywhere in its insert takes nobody's wake-up away") {
     Random random = databuffer::stress::printed_random();
     const Budget budget(2s);
@@ -208,7 +206,7 @@ TEST_SUITE("doorbell") {
     CHECK(patient.findings() == "");
   }
 
-  TEST_CASE("many producers blocked on a tiny buffer all get through") {  // W1
+  TEST_CASE("many producers blocked on a tiny buffer all get through") {
     Random random = databuffer::stress::printed_random();
     for (const std::size_t capacity : {1U, 2U, 4U}) {
       const std::size_t partitions = random.number(1, 3);
@@ -274,7 +272,7 @@ TEST_SUITE("doorbell") {
     }
   }
 
-  TEST_CASE("an idle buffer's threads do not wake at all") {  // T2, T3, M1
+  TEST_CASE("an idle buffer's threads do not wake at all") {
     Buffer<Item> buffer({.name = "idle", .partitions = 3}, [](std::span<Item>) {});
     for (int item = 0; item < 100'000; ++item)
       REQUIRE(buffer.insert(Item{}) == InsertStatus::kAccepted);
@@ -297,7 +295,7 @@ TEST_SUITE("doorbell") {
     CHECK(count() == before);
   }
 
-  TEST_CASE("short handler calls wake the watch once, not each") {  // E4
+  TEST_CASE("short handler calls wake the watch once, not each") {
     std::atomic<int> handled{0};
     Buffer<Item> buffer({.name = "calls", .max_size = 1}, [&](std::span<Item>) { ++handled; });
     std::vector<std::string> watch;
@@ -313,7 +311,7 @@ TEST_SUITE("doorbell") {
     CHECK(context_switches(watch[0]) - before <= 20);  // its own few; the machine's in between
   }
 
-  TEST_CASE("a consumer parks behind a single burst") {  // E4
+  TEST_CASE("a consumer parks behind a single burst") {
     Options options{.name = "burst", .max_size = 100, .flush_interval = 1h};
     std::atomic<std::uint64_t> handled{0};
     Buffer<Item> buffer(std::move(options),
@@ -329,7 +327,7 @@ TEST_SUITE("doorbell") {
     CHECK(fewest <= 4);  // for the first item and for the last, and a nap or two in between
   }
 
-  TEST_CASE("a cold partition is rung at most twice a batch") {  // E4
+  TEST_CASE("a cold partition is rung at most twice a batch") {
     for (const WaitStrategy strategy : {WaitStrategy::kPark, WaitStrategy::kAdaptive}) {
       CAPTURE(to_string(strategy));
       Buffer<Item> buffer(patient_options(5, 1h, strategy), [](std::span<Item>) {});
@@ -348,7 +346,7 @@ TEST_SUITE("doorbell") {
   // Hot is a partition whose consumer sees items pour in. Whenever the machine stops the producer
   // for a moment it is a cold one, and rung for the first item of a batch and for the last. So one
   // round out of several is enough. (A consumer that parks is rung 600 times or more in each.)
-  TEST_CASE("a hot partition is rung for one batch in ten at most") {  // E4
+  TEST_CASE("a hot partition is rung for one batch in ten at most") {
     constexpr std::uint64_t kBatches = 1000;
     constexpr std::size_t kMaxSize = 1000;
     constexpr std::uint32_t kItems = kBatches * kMaxSize;

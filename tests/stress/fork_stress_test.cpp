@@ -122,8 +122,7 @@ int use_new_buffer() {
 }  // namespace
 
 TEST_SUITE("fork") {
-  TEST_CASE(
-      "forking in the middle of anything leaves an inert copy and an untouched parent") {  // L6, L7
+  TEST_CASE("forking in the middle of anything leaves an inert copy and an untouched parent") {
     constexpr std::size_t kProducers = 3;
     const pid_t parent = getpid();
     const SharedCount delivered_by_children;

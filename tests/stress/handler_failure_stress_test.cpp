@@ -57,8 +57,7 @@ std::size_t lines_of(const char* path) {
 }  // namespace
 
 TEST_SUITE("handler failure") {
-  TEST_CASE(
-      "a handler that throws anything at random loses nothing, and keeps being called") {  // H1
+  TEST_CASE("a handler that throws anything at random loses nothing, and keeps being called") {
     Random random = databuffer::stress::printed_random();
     constexpr std::size_t kProducers = 4;
     constexpr std::size_t kPartitions = 2;
@@ -104,7 +103,7 @@ TEST_SUITE("handler failure") {
   // The token is set before the hook is called, so only at the end is it known who was told
   // rightly: on a slow machine a call may be overdue before its first line, and reported a little
   // later.
-  TEST_CASE("each overdue call is reported once, and only its own stop token is set") {  // H2
+  TEST_CASE("each overdue call is reported once, and only its own stop token is set") {
     std::mutex mutex;  // guards the next four
     std::uint64_t reports = 0;
     std::set<std::uint64_t> reported;       // batch ids, as in the next two

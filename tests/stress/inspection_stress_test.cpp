@@ -176,7 +176,7 @@ TEST_SUITE("inspection") {
     CHECK(missed == 0);
   }
 
-  TEST_CASE("size is never negative nor far above the capacity, and 0 at the end") {  // M4
+  TEST_CASE("size is never negative nor far above the capacity, and 0 at the end") {
     const Budget budget(1s);
     constexpr std::size_t kProducers = 4;
     constexpr std::size_t kCapacity = 1000;

@@ -1,5 +1,5 @@
 // Goal: a shared library that owns a buffer can be unloaded with items pending: they are flushed,
-// its threads end, and the process goes on. (L1)
+// its threads end, and the process goes on.
 // Method: load a library (library/owner.cpp) that has its own copy of the engine, insert from
 // several threads, unload it; again and again. Fork in between: nothing of the library may be left
 // in the list of what to do then.

@@ -1,5 +1,5 @@
 // Goal: a buffer may live to the very end of the process, and the process still ends in time with
-// everything flushed. (L1)
+// everything flushed.
 // Method: this program runs itself once more for each case. The second run, told by the
 // environment, is the process that ends; the first reads what it wrote and how it ended.
 

@@ -1,5 +1,5 @@
 // Goal: whatever the options, the callers and the handler do, and whatever goes wrong, every item
-// taken has exactly one end, in order, and the ledger says which (H7).
+// taken has exactly one end, in order, and the ledger says which.
 // Method: rounds of a buffer with random options, callers and faults (random_round.hpp). Items know
 // their producer and number, so each can be followed. tools/soak runs the same for longer.
 

@@ -92,7 +92,7 @@ struct SelfOwned {
 }  // namespace
 
 TEST_SUITE("re-entrancy") {
-  TEST_CASE("a handler that inserts into its own full buffer never waits") {  // R1
+  TEST_CASE("a handler that inserts into its own full buffer never waits") {
     for (const Overflow overflow : kPolicies) {
       CAPTURE(to_string(overflow));
       Loop loop;
@@ -117,7 +117,7 @@ TEST_SUITE("re-entrancy") {
     }
   }
 
-  TEST_CASE("flush from a handler works, sync_flush and close are refused") {  // R3
+  TEST_CASE("flush from a handler works, sync_flush and close are refused") {
     std::atomic<Buffer<int>*> own{nullptr};
     std::atomic<int> as_wanted{0};
     Buffer<int> buffer({.name = "refuses", .max_size = 1}, [&](std::span<int>) {
@@ -223,7 +223,7 @@ TEST_SUITE("re-entrancy") {
 }
 
 TEST_SUITE("last owner") {
-  TEST_CASE("a handler that destroys its buffer has everything flushed behind it") {  // L5
+  TEST_CASE("a handler that destroys its buffer has everything flushed behind it") {
     for (int round = 0; round < 100; ++round) {
       auto owner = std::make_shared<SelfOwned>();
       auto handled = std::make_shared<std::atomic<int>>(0);

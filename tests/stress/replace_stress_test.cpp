@@ -224,7 +224,7 @@ TEST_SUITE("replace") {
     CHECK(buffer.ledger().flushed == 2);
   }
 
-  TEST_CASE("close at its deadline reports the batch as in the handler's hands (S4, Q13)") {
+  TEST_CASE("close at its deadline reports the batch as in the handler's hands") {
     std::latch release(1);
     std::atomic<int> handled{0};
     CloseReport report;

@@ -1,5 +1,5 @@
 // Goal: who waits for room gets it in its turn, and nobody else is disturbed; below 128 the
-// capacity is exact, and no place is lost (Q5, W1).
+// capacity is exact, and no place is lost.
 // Method: producers against handlers that are stuck or slow; wake-ups, batches and items are
 // counted.
 

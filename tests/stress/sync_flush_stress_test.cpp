@@ -86,7 +86,7 @@ std::chrono::nanoseconds cpu_time(clockid_t clock) {
 }  // namespace
 
 TEST_SUITE("sync_flush") {
-  TEST_CASE("producers at full rate cannot hold it, nor make it miss an item") {  // F2
+  TEST_CASE("producers at full rate cannot hold it, nor make it miss an item") {
     Random random = databuffer::stress::printed_random();
     for (const std::size_t partitions : {1U, 4U}) {
       CAPTURE(partitions);
@@ -151,7 +151,7 @@ TEST_SUITE("sync_flush") {
     CHECK(missed == 0);
   }
 
-  TEST_CASE("a blocked handler makes it time out, without using the processor") {  // F1
+  TEST_CASE("a blocked handler makes it time out, without using the processor") {
     std::latch is_blocked{1};
     std::latch may_go_on{1};
     std::atomic<bool> is_first{true};
@@ -179,7 +179,7 @@ TEST_SUITE("sync_flush") {
     CHECK(buffer.size() == 0);
   }
 
-  TEST_CASE("all partitions are flushed side by side") {  // F4
+  TEST_CASE("all partitions are flushed side by side") {
     constexpr std::size_t kPartitions = 16;
     std::latch all_inside{kPartitions};  // one after the other would never get through
     Buffer<Item> buffer({.name = "wide", .partitions = kPartitions, .flush_interval = 1h},

@@ -125,7 +125,7 @@ TEST_SUITE("telemetry") {
     CHECK(events == heard);
   }
 
-  TEST_CASE("a hook may insert into its own buffer, whatever the event and the policy") {  // R2
+  TEST_CASE("a hook may insert into its own buffer, whatever the event and the policy") {
     for (const Overflow overflow :
          {Overflow::kBlock, Overflow::kReject, Overflow::kDropNewest, Overflow::kDropOldest}) {
       CAPTURE(to_string(overflow));

@@ -39,7 +39,7 @@ Options weighed(std::size_t max_bytes, std::size_t capacity_bytes) {
 }  // namespace
 
 TEST_SUITE("weight") {
-  TEST_CASE("heavy items get in among light ones, with nothing else to start a flush") {  // Q6
+  TEST_CASE("heavy items get in among light ones, with nothing else to start a flush") {
     Random random = databuffer::stress::printed_random();
     for (const std::size_t partitions : {1U, 3U}) {
       const Budget budget(1s);

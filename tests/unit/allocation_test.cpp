@@ -1,4 +1,4 @@
-// Goal: in steady state neither insert nor flush takes heap memory (design section 4; M1).
+// Goal: in steady state neither insert nor flush takes heap memory.
 // Method: a program of its own that counts every request for memory (support/counted_memory.hpp).
 
 #include <doctest/doctest.h>
@@ -105,7 +105,6 @@ TEST_SUITE("allocation in steady state") {
     CHECK(requests_of([&] { CHECK(buffer.insert(3) == InsertStatus::kClosed); }) == 0);
   }
 
-  // (M1)
   TEST_CASE("an idle buffer takes no memory, in a million ticks of its clock") {
     ManualClock clock(TimePoint{1h});
     Buffer<int> buffer(by_hand({.partitions = 2, .clock = &clock}), [](std::span<int>) {});

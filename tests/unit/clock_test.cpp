@@ -1,4 +1,4 @@
-// Goal: no duration and no deadline overflows, whatever its size and unit (contract 12, T13).
+// Goal: no duration and no deadline overflows, whatever its size and unit.
 // Method: the extremes of several units, with the undefined-behaviour sanitizer looking on.
 
 #include <doctest/doctest.h>
@@ -122,7 +122,7 @@ TEST_SUITE("clock") {
     CHECK(ManualClock().now() == TimePoint{});
   }
 
-  // (T1) The type alone keeps the wall clock out: time points of another clock do not convert.
+  // The type alone keeps the wall clock out: time points of another clock do not convert.
   TEST_CASE("our time points are the steady clock's") {
     static_assert(std::is_same_v<TimePoint::clock, std::chrono::steady_clock>);
     static_assert(TimePoint::clock::is_steady);

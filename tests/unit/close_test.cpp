@@ -1,5 +1,5 @@
 // Goal: close stops accepting, flushes everything, and reports what it could not; once, whoever
-// calls it (contract 11; F9, S3, S5, S8, S9, M9). What needs threads is in tests/stress.
+// calls it. What needs threads is in tests/stress.
 // Method: by hand: close does the consumers' work itself, in real time only as a limit.
 
 #include <doctest/doctest.h>
@@ -24,7 +24,6 @@ using databuffer::support::ManualBuffer;
 using databuffer::support::numbers;
 
 TEST_SUITE("close") {
-  // (F9, S3, S8)
   TEST_CASE("one item that could have waited for hours is flushed at once") {
     ManualBuffer<int> buffer({.max_size = 1000, .flush_interval = 24h});
     buffer->insert(1);
@@ -38,14 +37,12 @@ TEST_SUITE("close") {
     CHECK(buffer.batches()[0].reason == FlushReason::kClose);
   }
 
-  // (M9)
   TEST_CASE("of an empty buffer it is done, and no handler is called") {
     ManualBuffer<int> buffer({.partitions = 4});
     CHECK(buffer->close().status == CallStatus::kDone);
     CHECK(buffer.batches().empty());
   }
 
-  // (S5)
   TEST_CASE("everything pending is flushed, in order, in batches of at most max_size") {
     ManualBuffer<int> buffer({.max_size = 7, .capacity = 1000});
     buffer->insert_batch(numbers(0, 100));
@@ -64,7 +61,6 @@ TEST_SUITE("close") {
     CHECK(buffer.batches().size() == 3);
   }
 
-  // (S11)
   TEST_CASE("items whose batch fails at close are reported, not lost") {
     std::vector<int> dropped;
     Options options{.max_size = 4};
@@ -99,7 +95,6 @@ TEST_SUITE("close") {
     CHECK(report.is_complete());
   }
 
-  // (S9, T13)
   TEST_CASE("at its deadline it gives up what is pending and says how much") {
     for (const Duration timeout : {Duration(0), Duration(-1), Duration::min()}) {
       std::vector<int> dropped;
@@ -146,7 +141,6 @@ TEST_SUITE("close") {
     CHECK(buffer->close(0s).status == CallStatus::kDone);
   }
 
-  // (T13)
   TEST_CASE("any timeout will do") {
     const auto close_with = [](auto timeout) {
       ManualBuffer<int> buffer({.max_size = 10, .capacity = 1000});

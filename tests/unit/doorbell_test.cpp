@@ -164,7 +164,6 @@ TEST_SUITE("doorbell") {
     CHECK(door.bell.take_rung_at() == Doorbell::kNoTime);
   }
 
-  // (W2)
   TEST_CASE("a ring before the sleep ends it at once, and is used up") {
     Door door;
     door.bell.ring();

@@ -1,6 +1,6 @@
 // Goal: items leave in passes: every producer gets its share of each pass, a batch that was
 // published at once stays in one piece, and a request is covered within bounds however fast others
-// insert (contract 5 and 6, F2).
+// insert.
 // Method: the drain over a real queue, fed by hand.
 
 #include <doctest/doctest.h>
@@ -258,7 +258,7 @@ TEST_SUITE("drain") {
     CHECK(pipe.drain.covered() == request);
   }
 
-  // (F2) A pass that ends in the middle of a batch counts like any other.
+  // A pass that ends in the middle of a batch counts like any other.
   TEST_CASE("constant inserts cannot hold a request up, however passes and batches fall together") {
     for (std::size_t arriving = 1; arriving <= 25; ++arriving) {
       CAPTURE(arriving);

@@ -123,7 +123,7 @@ TEST_SUITE("flush_requests") {
     CHECK(std::any_cast<int>(ticket.report.result->value()) == 2);
   }
 
-  // (contract 9, R5) The destructor of a user's value asks anew: with our mutex held it would hang.
+  // The destructor of a user's value asks anew: with our mutex held it would hang.
   TEST_CASE("no lock is held while a result's value ends") {
     FlushRequests requests;
     FlushRequests::Ticket ticket;

@@ -1,5 +1,5 @@
 // Goal: limits and deadlines are drawn anew for every batch, uniformly, within their bounds, and
-// never overflow (T11, T12).
+// never overflow.
 // Method: the arithmetic alone, with fixed seeds.
 
 #include <doctest/doctest.h>
@@ -54,7 +54,6 @@ TEST_SUITE("flush_schedule") {
     CHECK(schedule.deadline() == TimePoint::max());
   }
 
-  // (T11)
   TEST_CASE("interval and jitter of any size give a deadline within their bounds") {
     for (const Duration interval : {0ns, 1ns, 5'000'000'000ns, kForever - 1ns, kForever}) {
       for (const Duration jitter : {0ns, 1ns, 5'000'000'000ns, 6'000'000'000ns, kForever}) {
@@ -84,7 +83,6 @@ TEST_SUITE("flush_schedule") {
     CHECK(schedule.deadline() == TimePoint::max());
   }
 
-  // (T12)
   TEST_CASE("the interval's jitter is uniform and takes both of its ends") {
     constexpr int kValues = 10;
     FlushSchedule schedule({.flush_interval = 1s, .flush_jitter = Duration{kValues - 1}}, 42);
@@ -120,7 +118,6 @@ TEST_SUITE("flush_schedule") {
     CHECK(chi_square < 18.5);
   }
 
-  // (T12)
   TEST_CASE("successive delays differ, and so do those of two partitions") {
     const Options options{.flush_interval = 10s, .flush_jitter = 2s};
     FlushSchedule one(options, 1);

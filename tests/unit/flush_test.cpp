@@ -1,5 +1,5 @@
 // Goal: flush() starts and returns; sync_flush() reports for each partition what became of all that
-// was inserted before it, and of nothing it need not wait for (contract 6; F2, F5, H4, M9, T14).
+// was inserted before it, and of nothing it need not wait for.
 // Method: by hand: sync_flush does the consumers' work itself. What needs waiting is in
 // tests/stress.
 
@@ -67,7 +67,6 @@ TEST_SUITE("flush") {
     CHECK(buffer.batches().empty());
   }
 
-  // (F2, contract 6)
   TEST_CASE("constant inserts cannot hold a flush up") {
     for (int arriving = 1; arriving <= 30; ++arriving) {
       CAPTURE(arriving);
@@ -113,7 +112,6 @@ TEST_SUITE("sync_flush") {
     CHECK(buffer->size() == 0);
   }
 
-  // (M9)
   TEST_CASE("of an empty buffer it is done at once, with no batch and no result") {
     ManualBuffer<int> buffer({.partitions = 2});
     for (const FlushReport& report : buffer->sync_flush(0s)) {
@@ -146,7 +144,6 @@ TEST_SUITE("sync_flush") {
     CHECK(std::any_cast<std::uint64_t>(report.result->value()) == 3);
   }
 
-  // (H4, S11)
   TEST_CASE("a failed batch is the result that counts, the first of several") {
     ManualBuffer<int> buffer({.max_size = 2}, [](Batch<int>&, const FlushContext& context) {
       if (context.batch_id == 2) return FlushResult::failed("second", 22);
@@ -165,7 +162,7 @@ TEST_SUITE("sync_flush") {
     CHECK(std::any_cast<int>(report.result->value()) == 22);
   }
 
-  // (T14) By hand one poll is one step: one batch in each partition.
+  // By hand one poll is one step: one batch in each partition.
   TEST_CASE("a timeout of 0 or less polls: one step, and the truth about the rest") {
     for (const Duration timeout : {Duration(0), Duration(-1), Duration::min()}) {
       ManualBuffer<int> buffer({.max_size = 10, .capacity = 100});
@@ -183,7 +180,6 @@ TEST_SUITE("sync_flush") {
     }
   }
 
-  // (T13, T14)
   TEST_CASE("any timeout will do, and for ever has no limit") {
     ManualBuffer<int> buffer({.max_size = 10, .capacity = 1000});
     const auto check_done = [&](const std::vector<FlushReport>& reports) {
@@ -206,7 +202,7 @@ TEST_SUITE("sync_flush") {
     CHECK(buffer.handled() == numbers(0, 25));
   }
 
-  // (contract 6) An exact bound, as nobody else inserts: what comes in meanwhile is not waited for.
+  // An exact bound, as nobody else inserts: what comes in meanwhile is not waited for.
   TEST_CASE("it covers exactly what was inserted before the call") {
     ManualBuffer<int>* self = nullptr;
     ManualBuffer<int> buffer({.max_size = 10, .flush_interval = kForever, .capacity = 1000},

@@ -116,7 +116,6 @@ TEST_SUITE("gate") {
     CHECK(insert_until_full(gate, slot) == 2);
   }
 
-  // (Q3)
   TEST_CASE("a reservation that is not used leaves nothing behind") {
     Gate gate(64);
     Slot slot;
@@ -258,7 +257,6 @@ TEST_SUITE("gate") {
     CHECK(gate.excess() == 0);
   }
 
-  // (M3)
   TEST_CASE("the counts are right up to the last item that a slot can count") {
     Gate gate(100);
     Slot slot;
@@ -270,7 +268,7 @@ TEST_SUITE("gate") {
     CHECK(gate.reserve(slot, 1, 1000) == 100);
   }
 
-  // (M3) From here on through the front.
+  // From here on through the front.
   TEST_CASE("a buffer of one producer takes exactly its capacity, then answers kFull") {
     for (const std::size_t capacity : {1U, 3U, 10U, 64U, 200U, 4096U, 5000U}) {
       CAPTURE(capacity);
@@ -314,7 +312,6 @@ TEST_SUITE("gate") {
     }
   }
 
-  // (Q2)
   TEST_CASE("the free capacity is the initial one after many failed batches") {
     ManualBuffer<int> buffer(
         {.max_size = 7, .capacity = 20},

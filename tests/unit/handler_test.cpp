@@ -1,6 +1,6 @@
 // Goal: every accepted form of handler is called with the batch and its answer is understood; the
-// context tells the truth; a handler may throw anything and the buffer goes on (contract 9; H1,
-// H4). Method: one handler of each form, of each answer, and of each failure.
+// context tells the truth; a handler may throw anything and the buffer goes on.
+// Method: one handler of each form, of each answer, and of each failure.
 
 #include <doctest/doctest.h>
 
@@ -133,7 +133,6 @@ TEST_SUITE("handler") {
     CHECK(buffer->ledger().flushed == 2);
   }
 
-  // (H1)
   TEST_CASE("whatever it throws fails its batch, and the next is handled") {
     const std::string unknown = "an exception that is not a std::exception";
     const std::vector<std::pair<std::function<void()>, std::string>> throws{
@@ -186,7 +185,7 @@ TEST_SUITE("handler") {
     CHECK(buffer.info()[0].last_error == "the handler returned false");
   }
 
-  // (contract 9, R5) Every call that takes a lock of ours inside; with one held it would hang.
+  // Every call that takes a lock of ours inside; with one held it would hang.
   TEST_CASE("no lock of ours is held while the handler runs") {
     Buffer<int>* self = nullptr;
     int calls = 0;

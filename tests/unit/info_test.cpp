@@ -1,4 +1,4 @@
-// Goal: info() tells each partition's state, in order, whatever that state is (call table; H2, M4).
+// Goal: info() tells each partition's state, in order, whatever that state is.
 // Method: a buffer run by hand, looked at in between and from inside its handler.
 
 #include <doctest/doctest.h>
@@ -46,7 +46,6 @@ TEST_SUITE("info") {
     CHECK(buffer->size() == 0);
   }
 
-  // (H2)
   TEST_CASE("inside a handler call it says so, and for how long") {
     ManualBuffer<int>* self = nullptr;
     int calls = 0;

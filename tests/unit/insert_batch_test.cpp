@@ -1,6 +1,6 @@
 // Goal: insert_batch takes any input range: copies or moves as the caller means it, one partition,
 // in order, in one piece; says how many went in; leaves the others, and everything thrown, with the
-// caller (Q3, Q9, M7).
+// caller.
 // Method: ranges of every kind into a buffer run by hand. What throws is in
 // insert_batch_throw_test.cpp.
 
@@ -315,7 +315,6 @@ TEST_SUITE("insert_batch") {
     CHECK(buffer.handled() == numbers(0, 35));
   }
 
-  // (Q9)
   TEST_CASE("what does not fit stays with the caller, untouched, and the result says how much") {
     CountedItem::reset();
     ManualBuffer<CountedItem> buffer({.max_size = 6, .capacity = 6});

@@ -1,5 +1,5 @@
 // Goal: whatever a range or an item throws, the items before it are in, the others are not, no room
-// is lost, and the exception comes out (Q3, M7).
+// is lost, and the exception comes out.
 // Method: ranges and items that throw at every place in turn.
 
 #include <doctest/doctest.h>

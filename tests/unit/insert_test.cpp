@@ -1,5 +1,5 @@
 // Goal: what each kind of single insert does with the item and answers: accepted, full, timed out,
-// closed; the item untouched where it was not taken (contract 1, 8, 12).
+// closed; the item untouched where it was not taken.
 // Method: a buffer run by hand; a full one is full because nobody calls do_work.
 
 #include <doctest/doctest.h>
@@ -142,7 +142,6 @@ TEST_SUITE("insert") {
     CopyThrows::copies_left = CopyThrows::kNever;
   }
 
-  // (Q7)
   TEST_CASE("an item that is refused stays with the caller, untouched") {
     auto item = std::make_unique<int>(42);
     SUBCASE("try_insert without room") {
@@ -196,7 +195,7 @@ TEST_SUITE("insert") {
     CHECK(expected.balances());
   }
 
-  // (T13) None of these waits, and none overflows.
+  // None of these waits, and none overflows.
   TEST_CASE("a timeout of zero or less does not wait") {
     FullBuffer<int> buffer(0);
     CHECK(buffer->insert(1, 0s) == InsertStatus::kTimedOut);
@@ -207,7 +206,6 @@ TEST_SUITE("insert") {
     CHECK(buffer->insert_keyed(1, 1, Duration::min()) == InsertStatus::kTimedOut);
   }
 
-  // (T13)
   TEST_CASE("any timeout will do where there is room") {
     ManualBuffer<int> buffer;
     CHECK(buffer->insert(1, Duration::max()) == InsertStatus::kAccepted);

@@ -1,6 +1,5 @@
 // Goal: the deadline runs from the first item of the batch, to the nanosecond; an empty partition
-// wants no step at all, and its handler is never called (contract 3; T4, T6, T7, T8, T11, T12, M1,
-// M9, Q17).
+// wants no step at all, and its handler is never called.
 // Method: do_work by hand at chosen times.
 
 #include <doctest/doctest.h>
@@ -19,7 +18,6 @@ using databuffer::support::ManualBuffer;
 using databuffer::support::numbers;
 
 TEST_SUITE("interval trigger") {
-  // (T7, T8)
   TEST_CASE("a partial batch is flushed when flush_interval has passed, and not before") {
     ManualBuffer<int> buffer({.max_size = 1000, .flush_interval = 5ms});
     buffer->insert(7);
@@ -47,7 +45,7 @@ TEST_SUITE("interval trigger") {
     }
   }
 
-  // (T6) However long after the insert somebody first looks, and after the look before it.
+  // However long after the insert somebody first looks, and after the look before it.
   TEST_CASE("the deadline runs from the insert, not from the look that finds the item") {
     std::mt19937_64 random(6);
     ManualBuffer<int> buffer({.max_size = 1000, .flush_interval = 1s});
@@ -108,7 +106,6 @@ TEST_SUITE("interval trigger") {
     CHECK(buffer.handled() == std::vector{0, 1});
   }
 
-  // (T4, Q17)
   TEST_CASE("a deadline that passes while the handler runs: the rest is flushed when it returns") {
     ManualBuffer<int>* self = nullptr;
     ManualBuffer<int> buffer({.max_size = 10, .flush_interval = 1s, .capacity = 100},
@@ -214,7 +211,6 @@ TEST_SUITE("interval trigger") {
     CHECK(buffer.batch_sizes() == std::vector<std::size_t>{10, 10, 3});
   }
 
-  // (T11)
   TEST_CASE("an interval of 0 flushes at the next look, one of 1 ns a nanosecond later") {
     ManualBuffer<int> at_once({.max_size = 1000, .flush_interval = 0s});
     at_once->insert(1);
@@ -229,7 +225,6 @@ TEST_SUITE("interval trigger") {
     CHECK(soon.batch_sizes() == std::vector<std::size_t>{1});
   }
 
-  // (T11)
   TEST_CASE("an interval or a jitter of for ever never trips, and never overflows") {
     for (const bool is_jitter : {false, true}) {
       Options options{.max_size = 1000};
@@ -245,7 +240,6 @@ TEST_SUITE("interval trigger") {
     }
   }
 
-  // (T11, T12)
   TEST_CASE("with jitter each delay is within its bounds, and they differ") {
     for (const Duration jitter : {Duration(1ns), Duration(5s), Duration(8s)}) {
       CAPTURE(jitter);
@@ -268,7 +262,6 @@ TEST_SUITE("interval trigger") {
     }
   }
 
-  // (T12)
   TEST_CASE("the partitions of a buffer draw different delays") {
     ManualBuffer<int> buffer({.partitions = 8, .max_size = 1000, .flush_jitter = 3s});
     for (int item = 0; item < 8; ++item) buffer->insert(item);
@@ -294,7 +287,6 @@ TEST_SUITE("interval trigger") {
     CHECK(delay(5) != delay(6));
   }
 
-  // (M1, M9)
   TEST_CASE("an empty partition wants no step, and its handler is never called") {
     ManualBuffer<int> buffer({.max_size = 10, .flush_interval = 1s});
     for (int tick = 0; tick < 1000; ++tick) CHECK(buffer.work_after(1min) == TimePoint::max());

@@ -1,5 +1,5 @@
-// Goal: every accepted item has exactly one end, and the ledger shows it (contract 1); size() and
-// info() agree with it (M4).
+// Goal: every accepted item has exactly one end, and the ledger shows it; size() and info() agree
+// with it.
 // Method: random but seeded sequences of every call, against a model that is plain lists; compared
 // after every single step.
 

@@ -1,7 +1,7 @@
-// Goal: one request for memory that is refused, at whatever point, ends nothing and loses nothing
-// (Q14). Method: a scenario of calls is run with its first, second, … request refused, and none
-// that follows, until it asks no more (support/counted_memory.hpp). No call may end the process; a
-// call that cannot do without memory throws std::bad_alloc or answers kNoMemory.
+// Goal: one request for memory that is refused, at whatever point, ends nothing and loses nothing.
+// Method: a scenario of calls is run with its first, second, … request refused, and none that
+// follows, until it asks no more (support/counted_memory.hpp). No call may end the process; a call
+// that cannot do without memory throws std::bad_alloc or answers kNoMemory.
 
 #include <doctest/doctest.h>
 

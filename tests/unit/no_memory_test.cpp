@@ -1,6 +1,6 @@
-// Goal: where memory is refused, at whatever point, nothing is lost and everything goes on (Q3,
-// Q14). Method: every call is tried with its first, second, … request for memory refused, and all
-// that follow, until it asks no more (support/counted_memory.hpp).
+// Goal: where memory is refused, at whatever point, nothing is lost and everything goes on.
+// Method: every call is tried with its first, second, … request for memory refused, and all that
+// follow, until it asks no more (support/counted_memory.hpp).
 
 #include <doctest/doctest.h>
 

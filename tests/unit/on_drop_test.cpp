@@ -1,5 +1,5 @@
 // Goal: on_drop receives every item the buffer gives up, once, with the reason, whatever it does
-// itself (option table; Q5, R1, S6).
+// itself.
 // Method: each way of giving up, with an on_drop that notes, throws, or calls back.
 
 #include <doctest/doctest.h>
@@ -80,7 +80,6 @@ TEST_SUITE("on_drop") {
     for (std::size_t index = 0; index < 3; ++index) CHECK(drops[index].partition_index == index);
   }
 
-  // (S6, S9)
   TEST_CASE("what close could not flush goes to on_drop as kClosed") {
     std::vector<Dropped> drops;
     ManualBuffer<int> buffer({.max_size = 3, .capacity = 100, .on_drop = note_in(drops)});
@@ -156,7 +155,6 @@ TEST_SUITE("on_drop") {
     CHECK(buffer->ledger().failed == 3);
   }
 
-  // (Q5, R1)
   TEST_CASE("an on_drop that inserts again does not run for ever, under any policy") {
     for (const Overflow overflow :
          {Overflow::kBlock, Overflow::kReject, Overflow::kDropNewest, Overflow::kDropOldest}) {
@@ -198,7 +196,6 @@ TEST_SUITE("on_drop") {
     CHECK(buffer->ledger() == Ledger{.accepted = 10, .flushed = 5, .failed = 5});
   }
 
-  // (R3)
   TEST_CASE("inside on_drop the calls that would wait are refused, and the others work") {
     Buffer<int>* self = nullptr;
     int calls = 0;

@@ -183,7 +183,6 @@ TEST_SUITE("options") {
           std::size_t{1} << 34U);
   }
 
-  // (Q10)
   TEST_CASE("the lowest and the highest value of each option are good") {
     const std::string longest(256, 'n');
     const std::vector<Options> good{
@@ -208,7 +207,6 @@ TEST_SUITE("options") {
     for (const Options& options : good) CHECK_NOTHROW(options.validate());
   }
 
-  // (Q10)
   TEST_CASE("a buffer with every option at its highest value works, and takes no memory for it") {
     std::vector<int> handled;
     Options options{.name = "b",

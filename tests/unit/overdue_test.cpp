@@ -1,5 +1,5 @@
 // Goal: a handler that runs for longer than flush_timeout is reported, once for each batch: event,
-// info(), stop token (option table). Without a watching thread that is when it returns.
+// info(), stop token. Without a watching thread that is when it returns.
 // Method: the handler itself advances the clock.
 
 #include <doctest/doctest.h>

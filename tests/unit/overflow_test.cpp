@@ -1,4 +1,4 @@
-// Goal: what each policy does with a full partition (option table; Q6 to Q9).
+// Goal: what each policy does with a full partition.
 // Method: a buffer that nobody calls do_work on fills up.
 
 #include <doctest/doctest.h>
@@ -145,7 +145,6 @@ TEST_SUITE("overflow") {
     CHECK(buffer->dump() == numbers(2, 3));
   }
 
-  // (Q9)
   TEST_CASE("kDropOldest: of a batch larger than the capacity its last items stay") {
     Drops drops;
     ManualBuffer<int> buffer(drops.options(Overflow::kDropOldest, 4));

@@ -1,5 +1,5 @@
 // Goal: a factory makes each partition its own handler, which is used by that partition alone and
-// lives as long as it (design section 3).
+// lives as long as it.
 // Method: by hand; which thread it is made on is seen in tests/stress.
 
 #include <doctest/doctest.h>

@@ -1,6 +1,5 @@
 // Goal: a handler, a drop, a hook or an item may call its own buffer: no insert waits there, calls
-// that would wait for themselves are refused, and a buffer may be destroyed by its own handler
-// (contract 10; Q5, R1, R2, R3).
+// that would wait for themselves are refused, and a buffer may be destroyed by its own handler.
 // Method: by hand, on one thread: a wait for itself would hang, and the watchdog would tell.
 
 #include <doctest/doctest.h>
@@ -70,7 +69,6 @@ TEST_SUITE("re-entrancy of a handler") {
     CHECK(buffer.handled() == numbers(0, 8));
   }
 
-  // (R1, Q5)
   TEST_CASE("where an insert would have to wait it is refused at once, whatever the timeout") {
     Buffer<int>* self = nullptr;
     bool is_called = false;
@@ -113,7 +111,6 @@ TEST_SUITE("re-entrancy of a handler") {
     CHECK(*item == 7);
   }
 
-  // (R1)
   TEST_CASE("under the dropping policies its inserts drop, as anybody's") {
     for (const Overflow overflow : {Overflow::kDropNewest, Overflow::kDropOldest}) {
       Buffer<int>* self = nullptr;
@@ -135,7 +132,6 @@ TEST_SUITE("re-entrancy of a handler") {
     }
   }
 
-  // (R3)
   TEST_CASE("sync_flush and close are refused with an error, and change nothing") {
     Buffer<int>* self = nullptr;
     bool is_called = false;
@@ -221,7 +217,6 @@ TEST_SUITE("re-entrancy of a handler") {
     CHECK(sink.handled() == numbers(0, 8));
   }
 
-  // (R3)
   TEST_CASE("a handler may destroy its own buffer: what is pending is flushed or reported") {
     SelfDestruct self;
     self.start({});

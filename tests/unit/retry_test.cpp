@@ -92,7 +92,7 @@ class RetryBuffer {
 constexpr Retry kThreeTimes{.attempts = 3, .initial_backoff = 100ms, .max_backoff = 1s};
 
 TEST_SUITE("retry") {
-  TEST_CASE("a batch is tried again with the same id and items, and a growing attempt (O1)") {
+  TEST_CASE("a batch is tried again with the same id and items, and a growing attempt") {
     RetryBuffer test(kThreeTimes, [](auto&, const FlushContext& context) {
       return context.attempt < 3 ? FlushResult::retry("busy") : FlushResult::ok();
     });
@@ -109,7 +109,7 @@ TEST_SUITE("retry") {
     test.check_ledger();
   }
 
-  TEST_CASE("the next batch does not overtake one that is being retried (O2)") {
+  TEST_CASE("the next batch does not overtake one that is being retried") {
     RetryBuffer test(kThreeTimes, [](auto&, const FlushContext& context) {
       return context.batch_id == 1 && context.attempt == 1 ? FlushResult::retry("once")
                                                            : FlushResult::ok();
@@ -132,8 +132,7 @@ TEST_SUITE("retry") {
     CHECK(test.buffer().ledger().balances());
   }
 
-  TEST_CASE(
-      "between two attempts there is nothing to do, and no call before the pause is over (E7)") {
+  TEST_CASE("between two attempts there is nothing to do, and no call before the pause is over") {
     RetryBuffer test({.attempts = 5, .initial_backoff = 1s, .max_backoff = 1s},
                      [](Batch<int>&, const FlushContext&) { return FlushResult::retry("later"); });
     test.insert(1, 4);
@@ -151,7 +150,7 @@ TEST_SUITE("retry") {
     }
   }
 
-  TEST_CASE("after the last attempt the batch fails, and goes to on_drop with the error (H9)") {
+  TEST_CASE("after the last attempt the batch fails, and goes to on_drop with the error") {
     RetryBuffer test(kThreeTimes, [](auto&, auto&) { return FlushResult::retry("no route"); });
     test.insert(1, 4);
     test.run_out();
@@ -198,7 +197,7 @@ TEST_SUITE("retry") {
     CHECK(test.buffer().ledger().failed == 4);
   }
 
-  TEST_CASE("pauses grow by two up to max_backoff, with full jitter (F: exponential back-off)") {
+  TEST_CASE("pauses grow by two up to max_backoff, with full jitter") {
     detail::Backoff backoff({.attempts = 9, .initial_backoff = 100ms, .max_backoff = 1s}, 5);
     CHECK(backoff.ceiling(1) == 100ms);
     CHECK(backoff.ceiling(2) == 200ms);
@@ -226,7 +225,7 @@ TEST_SUITE("retry") {
 
   TEST_CASE(
       "close tries a batch as often as the options say, without the pauses of a test's clock") {
-    int calls_until_up = 1;  // S2, H9
+    int calls_until_up = 1;
     RetryBuffer test(Retry{.attempts = 5, .initial_backoff = 1h, .max_backoff = 1h},
                      [&](auto&, auto&) {
                        return calls_until_up-- > 0 ? FlushResult::retry("down") : FlushResult::ok();
@@ -372,7 +371,7 @@ TEST_SUITE("isolate") {
     return is_bad ? FlushResult::failed("poison") : FlushResult::ok();
   }
 
-  TEST_CASE("every item but the bad ones is delivered, in order, within the calls promised (H3)") {
+  TEST_CASE("every item but the bad ones is delivered, in order, within the calls promised") {
     std::vector<int> poison;
     SUBCASE("one in the middle") { poison = {500}; }
     SUBCASE("the first") { poison = {1}; }

@@ -1,5 +1,5 @@
 // Goal: round robin visits the partitions evenly, for any number of them, also when the counter
-// wraps (O3).
+// wraps.
 // Method: the router alone walks hand-made seats; then a buffer, seen through info().
 
 #include <doctest/doctest.h>
@@ -163,7 +163,6 @@ TEST_SUITE("router") {
     for (int step = 0; step < 1000; ++step) REQUIRE(walker.step(router) == 0);
   }
 
-  // (O3)
   TEST_CASE("many threads fill the partitions evenly, for even and odd numbers of them") {
     constexpr std::size_t kThreads = 13;
     constexpr int kRounds = 1000;
@@ -181,7 +180,6 @@ TEST_SUITE("router") {
     }
   }
 
-  // (O3, M3)
   TEST_CASE("the distribution stays even when the ticket counter wraps") {
     for (const std::size_t partitions : {2U, 3U, 7U, 8U}) {
       CAPTURE(partitions);
@@ -248,7 +246,6 @@ TEST_SUITE("router") {
     }
   }
 
-  // (contract 8)
   TEST_CASE("a partition with a backlog gets no more than its share") {
     for (const std::size_t partitions : {2U, 3U, 4U}) {
       CAPTURE(partitions);
@@ -269,7 +266,6 @@ TEST_SUITE("router") {
     }
   }
 
-  // (contract 8)
   TEST_CASE("round robin passes on to the next partition with room before anything is refused") {
     ManualBuffer<int> buffer({.partitions = 3, .max_size = 10, .capacity = 10});
     // Fill partition 0 by one batch: a batch takes one partition.
@@ -287,7 +283,6 @@ TEST_SUITE("router") {
     for (const PartitionInfo& info : buffer->info()) CHECK(info.size == 10);
   }
 
-  // (contract 8)
   TEST_CASE("an insert_batch passes on to a partition with room, too") {
     ManualBuffer<int> buffer({.partitions = 2, .max_size = 10, .capacity = 10});
     CHECK(buffer->insert_batch(numbers(0, 10)).accepted == 10);

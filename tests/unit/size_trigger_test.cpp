@@ -1,5 +1,5 @@
 // Goal: a size flush trips at the item that completes the batch, not at the next one, and no batch
-// is larger than max_size and its drawn jitter (contract 2, 4, 7).
+// is larger than max_size and its drawn jitter.
 // Method: one do_work after each insert, with a clock that stands still.
 
 #include <doctest/doctest.h>
@@ -20,7 +20,6 @@ using databuffer::support::ManualBuffer;
 using databuffer::support::numbers;
 
 TEST_SUITE("size trigger") {
-  // (E3)
   TEST_CASE("the item that completes the batch trips the flush, for every max_size") {
     for (const std::size_t max_size : {1U, 2U, 3U, 10U, 64U, 1000U}) {
       CAPTURE(max_size);
@@ -49,7 +48,6 @@ TEST_SUITE("size trigger") {
     CHECK(buffer.batch_sizes() == std::vector<std::size_t>{10});
   }
 
-  // (E1)
   TEST_CASE("a steady stream fills its batches, however often the consumer looks") {
     ManualBuffer<int> buffer({.max_size = 2048, .flush_interval = 5s});
     constexpr int kLooks = 2000;
@@ -61,7 +59,7 @@ TEST_SUITE("size trigger") {
     for (const HandledBatch<int>& batch : buffer.batches()) CHECK(batch.size == 2048);
   }
 
-  // (E6) Round robin spreads a trickle over all partitions: that is its price, and its bound.
+  // Round robin spreads a trickle over all partitions: that is its price, and its bound.
   TEST_CASE("a trickle makes at most one batch for each partition and interval") {
     constexpr std::size_t kPartitions = 16;
     ManualBuffer<int> buffer({.partitions = kPartitions, .max_size = 1000, .flush_interval = 1s});
@@ -101,7 +99,6 @@ TEST_SUITE("size trigger") {
     CHECK(buffer.batches()[2].waiting_behind == 5);
   }
 
-  // (F8, contract 4)
   TEST_CASE("no batch is larger than max_size, whatever made it due") {
     for (const bool is_closed_by_force : {false, true}) {
       ManualBuffer<int> buffer({.max_size = 512, .capacity = 10'000, .close_timeout = kForever});
@@ -124,7 +121,6 @@ TEST_SUITE("size trigger") {
     }
   }
 
-  // (F5)
   TEST_CASE("a forced flush hands over everything at once, the tail included") {
     ManualBuffer<int> buffer({.max_size = 100, .flush_interval = 1h, .capacity = 2000});
     buffer->insert_batch(numbers(0, 1003));
@@ -173,7 +169,6 @@ TEST_SUITE("size trigger") {
     CHECK(buffer.handled() == numbers(0, 3000));
   }
 
-  // (contract 7)
   TEST_CASE("while a handler is busy its next batch grows up to max_size") {
     ManualBuffer<int>* self = nullptr;
     int next = 1;

@@ -1,5 +1,5 @@
 // Goal: who waits for room is served when there is room for it, in the order of waiting, and nobody
-// else is disturbed (Q5, W1).
+// else is disturbed.
 // Method: the class alone over partitions without a buffer; nobody sleeps: a waiter joins, and is
 // asked whether its wait is over. Partitions are filled by reservations, without items.
 

@@ -1,5 +1,5 @@
 // Goal: a group of buffers is started in order, stopped in reverse order within one deadline, and
-// as a whole or not at all (design section 5; S5, S6).
+// as a whole or not at all.
 // Method: buffers run by hand; stop closes them on this thread.
 
 #include <doctest/doctest.h>
@@ -102,7 +102,6 @@ TEST_SUITE("supervisor") {
     }
   }
 
-  // (T13, contract 12)
   TEST_CASE("timeouts of any size and sign are accepted, and none overflows") {
     Supervisor group("group", std::chrono::hours::max());
     group.start<int>(by_hand("a"), &ignore).insert(1);

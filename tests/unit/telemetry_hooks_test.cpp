@@ -1,5 +1,5 @@
-// Goal: hooks hear what they asked for, from attach to detach, and may do anything (R2, contract
-// 9). Method: hooks on one buffer and on the process, that note, throw, and call back.
+// Goal: hooks hear what they asked for, from attach to detach, and may do anything.
+// Method: hooks on one buffer and on the process, that note, throw, and call back.
 
 #include <doctest/doctest.h>
 
@@ -143,7 +143,6 @@ TEST_SUITE("telemetry hooks") {
     CHECK(buffer->ledger() == Ledger{.accepted = 1, .flushed = 1});
   }
 
-  // (R2)
   TEST_CASE("a hook that throws goes alone: what has its id by then stays") {
     ManualBuffer<int> buffer({.max_size = 1});
     const Telemetry telemetry = buffer->telemetry();

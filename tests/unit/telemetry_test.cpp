@@ -1,4 +1,4 @@
-// Goal: each event is told with its measurements and metadata (call table; design section 5).
+// Goal: each event is told with its measurements and metadata.
 // Method: a hook that notes every event, and one scenario for each kind.
 
 #include <doctest/doctest.h>

@@ -86,7 +86,7 @@ TEST_SUITE("weight") {
     CHECK(buffer.ledger().balances());
   }
 
-  TEST_CASE("an item that would make the batch too heavy begins the next one (Q12)") {
+  TEST_CASE("an item that would make the batch too heavy begins the next one") {
     WeighedBuffer test(100, 1000);
     CHECK(test.buffer().try_insert(95) == InsertStatus::kAccepted);
     test.run();
@@ -116,7 +116,7 @@ TEST_SUITE("weight") {
     CHECK(test.bytes() == 0);
   }
 
-  TEST_CASE("a full partition refuses by weight, and an empty one always takes one item (Q6)") {
+  TEST_CASE("a full partition refuses by weight, and an empty one always takes one item") {
     WeighedBuffer test(100, 200);
     CHECK(test.buffer().try_insert(5000) == InsertStatus::kAccepted);
     CHECK(test.buffer().try_insert(1) == InsertStatus::kFull);
@@ -158,7 +158,7 @@ TEST_SUITE("weight") {
     CHECK(test.buffer().ledger().pending == 2);
   }
 
-  TEST_CASE("a weigher that throws refuses the item, and nothing stays reserved (Q3)") {
+  TEST_CASE("a weigher that throws refuses the item, and nothing stays reserved") {
     WeighedBuffer test(100, 200);
     CHECK_THROWS_WITH(test.buffer().insert_batch(std::vector{1, 2, WeighedBuffer::kUnweighable, 4}),
                       "cannot be weighed");

@@ -174,7 +174,8 @@ class Inserter {
   ///   [P3] publish the items and unmark     the consumer counts from it
   ///   [P4] read `watch`                     … after the consumer has set it, before it counts
   ///   again
-  /// P1 → P2 and P3 → P4 are write-then-read; the other sides run a heavy fence between theirs.
+  /// [P1] → [P2] and [P3] → [P4] are write-then-read; the other sides run a heavy fence between
+  /// theirs.
   /// Returns false, with the slot as it was, if the insert must take the slow path.
   bool enter(Slot& slot, std::uint64_t word) noexcept {
     // [P1] relaxed: ordered before [P2] by the fence pair, and nothing is published by it.
