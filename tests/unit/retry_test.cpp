@@ -1,95 +1,27 @@
-// Retry, partial success, poison split: what becomes of a batch whose handler does not answer ok.
+// Retry: what becomes of a batch whose handler does not answer ok.
 //
 // Goal: every item has one end, in order, with no more calls than promised.
 // Method: one thread; the test's clock decides when a pause is over.
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <bit>
-#include <memory>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "databuffer/databuffer.hpp"
 #include "engine/backoff.hpp"
+#include "support/retry_buffer.hpp"
 
 namespace {
 
 using namespace databuffer;
 using namespace std::chrono_literals;
-
-struct Call {
-  std::vector<int> items;
-  std::uint64_t batch_id;
-  std::uint32_t attempt;
-  TimePoint at;
-};
-
-/// A hand-run buffer of ints whose handler is the test's, and every call of it.
-class RetryBuffer {
- public:
-  using Answer = std::function<FlushResult(Batch<int>&, const FlushContext&)>;
-
-  RetryBuffer(Retry retry, Answer answer, std::size_t max_size = 4)
-      : answer_(std::move(answer)),
-        buffer_(
-            {.name = "retry",
-             .max_size = max_size,
-             .flush_jitter = 0ns,
-             .retry = retry,
-             .on_drop =
-                 [this](std::span<int> items, const DropInfo& info) {
-                   dropped.insert(dropped.end(), items.begin(), items.end());
-                   drop_errors.emplace_back(info.error);
-                 },
-             .threading = Threading::kManual,
-             .clock = &clock,
-             .seed = 7},
-            [this](Batch<int>& batch, const FlushContext& context) {
-              calls.push_back(
-                  {{batch.begin(), batch.end()}, context.batch_id, context.attempt, clock.now()});
-              return answer_(batch, context);
-            }) {}
-
-  void insert(int first, int last) {
-    for (int value = first; value <= last; ++value) {
-      REQUIRE(buffer_.insert(int{value}) == InsertStatus::kAccepted);
-    }
-  }
-
-  /// Runs whatever is due now.
-  void run() {
-    while (buffer_.do_work(clock.now()) <= clock.now()) {
-    }
-  }
-
-  /// Runs until nothing is due but by an insert; moves the clock to each deadline on the way.
-  void run_out() {
-    for (TimePoint next = buffer_.do_work(clock.now()); next != TimePoint::max();
-         next = buffer_.do_work(clock.now())) {
-      if (next > clock.now()) clock.advance(next - clock.now());
-    }
-  }
-
-  [[nodiscard]] TimePoint next() const noexcept { return buffer_.next_deadline(); }
-
-  Buffer<int>& buffer() { return buffer_; }
-  void check_ledger() {
-    CHECK(buffer_.ledger().balances());
-    CHECK(buffer_.ledger().in_flight == 0);
-  }
-
-  ManualClock clock{TimePoint{1h}};
-  std::vector<Call> calls;
-  std::vector<int> dropped;
-  std::vector<std::string> drop_errors;
-
- private:
-  Answer answer_;
-  Buffer<int> buffer_;
-};
-
-constexpr Retry kThreeTimes{.attempts = 3, .initial_backoff = 100ms, .max_backoff = 1s};
+using databuffer::support::kThreeTimes;
+using databuffer::support::RetryBuffer;
 
 TEST_SUITE("retry") {
   TEST_CASE("a batch is tried again with the same id and items, and a growing attempt") {
@@ -289,132 +221,6 @@ TEST_SUITE("retry") {
     CHECK(test.calls.size() == 1);
     CHECK(test.dropped.empty());
     CHECK(test.buffer().ledger().failed == 4);
-  }
-}
-
-TEST_SUITE("partial success") {
-  TEST_CASE("only the named items are retried, in order; the others are flushed at once") {
-    RetryBuffer test(kThreeTimes, [](auto&, const FlushContext& context) {
-      return context.attempt == 1 ? FlushResult::retry("two left").only_items({3, 1})
-                                  : FlushResult::ok();
-    });
-    test.insert(1, 4);
-    test.run();
-    CHECK(test.buffer().ledger().flushed == 2);
-    CHECK(test.buffer().ledger().in_flight == 2);
-    CHECK(test.buffer().ledger().balances());
-    test.run_out();
-    REQUIRE(test.calls.size() == 2);
-    CHECK(test.calls[1].items == std::vector{2, 4});
-    CHECK(test.buffer().ledger().flushed == 4);
-    test.check_ledger();
-  }
-
-  TEST_CASE("only the named items of a failed result are dropped") {
-    RetryBuffer test({},
-                     [](auto&, auto&) { return FlushResult::failed("one bad").only_items({2}); });
-    test.insert(1, 4);
-    test.run_out();
-    CHECK(test.dropped == std::vector{3});
-    CHECK(test.buffer().ledger().flushed == 3);
-    CHECK(test.buffer().ledger().failed == 1);
-    test.check_ledger();
-  }
-
-  TEST_CASE("repeated indices count once, those out of range not at all, and none left means all") {
-    std::vector<std::size_t> named;
-    std::vector<int> expected;
-    SUBCASE("repeated") {
-      named = {1, 1, 1};
-      expected = {2};
-    }
-    SUBCASE("out of range beside a good one") {
-      named = {99, 0};
-      expected = {1};
-    }
-    SUBCASE("only out of range") {
-      named = {4, 5};
-      expected = {1, 2, 3, 4};
-    }
-    SUBCASE("all") {
-      named = {3, 2, 1, 0};
-      expected = {1, 2, 3, 4};
-    }
-    RetryBuffer test({},
-                     [&](auto&, auto&) { return FlushResult::failed("bad").only_items(named); });
-    test.insert(1, 4);
-    test.run_out();
-    CHECK(test.dropped == expected);
-    test.check_ledger();
-  }
-
-  TEST_CASE("sync_flush reports the failed items of a partial success") {
-    RetryBuffer test(
-        {}, [](auto&, auto&) { return FlushResult::failed("one").only_items({0}); }, 100);
-    test.insert(1, 10);
-    const auto reports = test.buffer().sync_flush(10s);
-    REQUIRE(reports.size() == 1);
-    CHECK(reports[0].items == 10);
-    CHECK(reports[0].failed_items == 1);
-    REQUIRE(reports[0].result != nullptr);
-    CHECK(reports[0].result->message() == "one");
-  }
-}
-
-TEST_SUITE("isolate") {
-  constexpr Retry kIsolate{.attempts = 1, .isolate = true};
-
-  FlushResult refuse(Batch<int> & batch, const std::vector<int>& poison) {
-    const bool is_bad = std::any_of(batch.begin(), batch.end(), [&](int item) {
-      return std::find(poison.begin(), poison.end(), item) != poison.end();
-    });
-    return is_bad ? FlushResult::failed("poison") : FlushResult::ok();
-  }
-
-  TEST_CASE("every item but the bad ones is delivered, in order, within the calls promised") {
-    std::vector<int> poison;
-    SUBCASE("one in the middle") { poison = {500}; }
-    SUBCASE("the first") { poison = {1}; }
-    SUBCASE("the last") { poison = {1000}; }
-    SUBCASE("neighbours") { poison = {500, 501}; }
-    SUBCASE("far apart") { poison = {3, 400, 997}; }
-    std::vector<int> delivered;
-    RetryBuffer test(
-        kIsolate,
-        [&](Batch<int>& batch, auto&) {
-          FlushResult result = refuse(batch, poison);
-          if (result.is_ok()) delivered.insert(delivered.end(), batch.begin(), batch.end());
-          return result;
-        },
-        1000);
-    test.insert(1, 1000);
-    test.run_out();
-    CHECK(test.dropped == poison);
-    CHECK(delivered.size() == 1000 - poison.size());
-    CHECK(std::is_sorted(delivered.begin(), delivered.end()));
-    const std::size_t levels = std::bit_width(1000U - 1);
-    CHECK(test.calls.size() <= poison.size() * (2 * levels + 1));
-    CHECK(test.buffer().ledger().failed == poison.size());
-    test.check_ledger();
-  }
-
-  TEST_CASE("a batch in which all is bad ends as well") {
-    RetryBuffer test(
-        kIsolate, [](auto&, auto&) { return FlushResult::failed("all"); }, 64);
-    test.insert(1, 64);
-    test.run_out();
-    CHECK(test.calls.size() == 2 * 64 - 1);
-    CHECK(test.buffer().ledger().failed == 64);
-    test.check_ledger();
-  }
-
-  TEST_CASE("do_work makes one call at a time while it halves") {
-    RetryBuffer test(kIsolate, [](auto&, auto&) { return FlushResult::failed("all"); });
-    test.insert(1, 4);
-    test.buffer().do_work(test.clock.now());
-    CHECK(test.calls.size() == 1);
-    test.buffer().do_work(test.clock.now());
-    CHECK(test.calls.size() == 2);
   }
 }
 
