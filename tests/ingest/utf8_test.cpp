@@ -77,9 +77,9 @@ TEST_SUITE("utf8") {
           bytes += edges[rest % edges.size()];
         }
         const std::string valid = tuning::valid_utf8(bytes);
-        different += valid == by_json(bytes) ? 0 : 1;
-        invalid += tuning::valid_utf8(valid) == valid ? 0 : 1;
-        if (is_clean_text(bytes)) different += valid == bytes ? 0 : 1;
+        if (valid != by_json(bytes)) ++different;
+        if (tuning::valid_utf8(valid) != valid) ++invalid;
+        if (is_clean_text(bytes) && valid != bytes) ++different;
       }
     }
     CHECK(different == 0);

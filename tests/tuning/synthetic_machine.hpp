@@ -75,7 +75,9 @@ class SyntheticMachine {
   [[nodiscard]] const std::vector<Run>& runs() const noexcept { return runs_; }
   [[nodiscard]] std::size_t runs_of(const Candidate& candidate) const {
     std::size_t count = 0;
-    for (const Run& run : runs_) count += run.candidate == candidate ? 1 : 0;
+    for (const Run& run : runs_) {
+      if (run.candidate == candidate) ++count;
+    }
     return count;
   }
   [[nodiscard]] double truth_of(const Candidate& candidate) const {
