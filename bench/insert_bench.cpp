@@ -110,7 +110,7 @@ void BM_Buffers_InsertInTurn(benchmark::State& state) {
   while (state.KeepRunningBatch(static_cast<benchmark::IterationCount>(rounds * count))) {
     for (std::size_t round = 0; round < rounds; ++round) {
       for (const auto& buffer : buffers) {
-        refused += buffer->insert(round) == InsertStatus::kAccepted ? 0 : 1;
+        if (buffer->insert(round) != InsertStatus::kAccepted) ++refused;
       }
     }
     state.PauseTiming();

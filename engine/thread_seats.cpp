@@ -75,7 +75,9 @@ class ThreadSeats {
   // At most a quarter is used then: as many takes follow as it costs to move the entries.
   void rebuild() {
     std::size_t alive = 0;
-    for (const auto& buffer : buffers_) alive += buffer.expired() ? 0 : 1;
+    for (const auto& buffer : buffers_) {
+      if (!buffer.expired()) ++alive;
+    }
     const std::size_t count = std::max(kSmallest, std::bit_ceil(4 * (alive + 1)));
     std::vector<SeatCache> places(count);
     std::vector<std::weak_ptr<BufferCore>> buffers(count);

@@ -118,7 +118,9 @@ class Belongings {
   }
   [[nodiscard]] std::size_t alive() const {
     std::size_t count = 0;
-    for (const auto& thing : things_) count += thing.expired() ? 0 : 1;
+    for (const auto& thing : things_) {
+      if (!thing.expired()) ++count;
+    }
     return count;
   }
 

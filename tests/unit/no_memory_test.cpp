@@ -168,7 +168,9 @@ TEST_SUITE("without memory") {
           request, [&] { accepted = buffer.insert_batch(std::move(items), 0s).accepted; });
       CHECK_FALSE(outcome.has_thrown);
       std::size_t left = 0;
-      for (const auto& item : items) left += item == nullptr ? 0 : 1;  // NOLINT: not moved as such
+      for (const auto& item : items) {  // NOLINT: not moved as such
+        if (item != nullptr) ++left;
+      }
       CHECK(accepted + left == kItems);
       CHECK(buffer.ledger().accepted == accepted);
       CHECK(buffer.size() + dropped == accepted);
