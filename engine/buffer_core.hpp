@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <random>
 #include <string>
@@ -141,7 +140,8 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   enum class PushResult : std::uint8_t { kIn, kClosed, kNoMemory };
 
   // consumer_threads.cpp
-  [[nodiscard]] std::shared_ptr<Consumer> make_consumer(std::size_t partition_index);
+  [[nodiscard]] std::shared_ptr<Consumer> make_consumer(std::size_t partition_index)
+      DATABUFFER_REQUIRES(life_mutex_);
   void start_watch();
   void run_consumer(std::size_t partition_index, std::shared_ptr<Consumer> own,
                     std::shared_ptr<BufferCore> self);
@@ -160,6 +160,11 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
 
   // driving.cpp
   [[nodiscard]] bool is_manual() const noexcept { return options_.threading == Threading::kManual; }
+  /// kManual: no consumer is ever replaced, so they are read without the mutex, and not analysed.
+  [[nodiscard]] const std::vector<std::shared_ptr<Consumer>>& manual_consumers() const noexcept
+      DATABUFFER_NO_THREAD_SAFETY_ANALYSIS {
+    return current_;
+  }
   [[nodiscard]] bool may_drive() const noexcept;
   [[nodiscard]] bool is_driver() const noexcept;
   [[nodiscard]] std::optional<TimePoint> poll(TimePoint now);
@@ -181,8 +186,8 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   void await_givers_up() noexcept;
   void tell_given_up(Partition& partition, std::size_t items) noexcept;
   [[nodiscard]] bool is_sweeping() const noexcept;
-  bool wait_for_life(std::unique_lock<Mutex>& lock, TimePoint deadline,
-                     const std::function<bool()>& is_so) noexcept;
+  bool wait_for_life(TimePoint deadline, const std::function<bool()>& is_so) noexcept
+      DATABUFFER_REQUIRES(life_mutex_);
   void join_ended(TimePoint deadline) noexcept;
   void note_end() noexcept;
   CloseReport make_close_report() const noexcept;
@@ -253,26 +258,31 @@ class BufferCore final : public Core, public std::enable_shared_from_this<Buffer
   // In a forked child: this buffer itself, which is never destroyed there. Else null.
   std::shared_ptr<BufferCore> pinned_;
 
-  // Life; guarded by the mutex.
+  // Life.
   mutable Mutex life_mutex_;
   Condition life_changed_;
-  std::mt19937_64 seeds_;  // for the consumers' jitter
+  std::mt19937_64 seeds_ DATABUFFER_GUARDED_BY(life_mutex_);  // for the consumers' jitter
   // Each partition's consumer. Another takes over under kReplace only.
-  std::vector<std::shared_ptr<Consumer>> current_;
-  std::list<Worker> workers_;  // kOwn: threads at work, stuck ones that were replaced, too
-  std::list<Worker> over_;     // … that were replaced or not needed, and have ended: to join
-  std::thread watch_thread_;
-  bool is_watch_running_ = false;     // the watch's thread has something left to do
-  bool are_threads_over_ = false;     // no more are started
-  std::size_t started_ = 0;           // consumers whose thread runs, or could not prepare
-  std::exception_ptr start_failure_;  // the first
-  bool has_close_begun_ = false;
-  bool has_close_ended_ = false;  // everything was flushed, or given up
-  Closer* closers_ = nullptr;
-  int sweepers_ = 0;  // threads that give up for close()
-  TimePoint close_began_{};
-  Duration close_took_{};
-  std::uint64_t failed_before_close_ = 0;
+  std::vector<std::shared_ptr<Consumer>> current_ DATABUFFER_GUARDED_BY(life_mutex_);
+  // kOwn: threads at work, stuck ones that were replaced, too.
+  std::list<Worker> workers_ DATABUFFER_GUARDED_BY(life_mutex_);
+  // … that were replaced or not needed, and have ended: to join.
+  std::list<Worker> over_ DATABUFFER_GUARDED_BY(life_mutex_);
+  std::thread watch_thread_ DATABUFFER_GUARDED_BY(life_mutex_);
+  // The watch's thread has something left to do.
+  bool is_watch_running_ DATABUFFER_GUARDED_BY(life_mutex_) = false;
+  bool are_threads_over_ DATABUFFER_GUARDED_BY(life_mutex_) = false;  // no more are started
+  // Consumers whose thread runs, or could not prepare.
+  std::size_t started_ DATABUFFER_GUARDED_BY(life_mutex_) = 0;
+  std::exception_ptr start_failure_ DATABUFFER_GUARDED_BY(life_mutex_);  // the first
+  bool has_close_begun_ DATABUFFER_GUARDED_BY(life_mutex_) = false;
+  // Everything was flushed, or given up.
+  bool has_close_ended_ DATABUFFER_GUARDED_BY(life_mutex_) = false;
+  Closer* closers_ DATABUFFER_GUARDED_BY(life_mutex_) = nullptr;
+  int sweepers_ DATABUFFER_GUARDED_BY(life_mutex_) = 0;  // threads that give up for close()
+  TimePoint close_began_ DATABUFFER_GUARDED_BY(life_mutex_){};
+  Duration close_took_ DATABUFFER_GUARDED_BY(life_mutex_){};
+  std::uint64_t failed_before_close_ DATABUFFER_GUARDED_BY(life_mutex_) = 0;
 };
 
 }  // namespace databuffer::detail

@@ -58,7 +58,7 @@ CloseReport BufferCore::close_by(TimePoint deadline, bool must_drive) {
 }
 
 void BufferCore::enter(Closer& closer) noexcept {
-  const std::lock_guard lock(life_mutex_);
+  const MutexLock lock(life_mutex_);
   closer.next = std::exchange(closers_, &closer);
   // relaxed: written under the mutex; a consumer that reads an older one looks again soon.
   const Duration until = close_until_.load(std::memory_order_relaxed);
@@ -68,7 +68,7 @@ void BufferCore::enter(Closer& closer) noexcept {
 
 // Returns whether no other call of close() that is at work has a later deadline.
 bool BufferCore::leave(Closer& closer) noexcept {
-  const std::lock_guard lock(life_mutex_);
+  const MutexLock lock(life_mutex_);
   bool is_last = true;
   Closer** link = &closers_;
   while (*link != nullptr) {
@@ -90,7 +90,7 @@ void BufferCore::begin_close() noexcept {
   const TimePoint began = now();
   const std::uint64_t failed = ledger().failed;
   {
-    const std::lock_guard lock(life_mutex_);
+    const MutexLock lock(life_mutex_);
     if (std::exchange(has_close_begun_, true)) return;
     close_began_ = began;
     failed_before_close_ = failed;
@@ -124,20 +124,19 @@ bool BufferCore::await_consumers(TimePoint deadline, bool must_drive) {
     // With time left, each consumer also finds out that it is through.
     return attend(deadline, must_drive, [this] { return all_finished(); }) || has_nothing_left();
   }
-  std::unique_lock lock(life_mutex_);
-  return wait_for_life(lock, deadline, [this] { return has_nothing_left(); });
+  const MutexLock lock(life_mutex_);
+  return wait_for_life(deadline, [this] { return has_nothing_left(); });
 }
 
-bool BufferCore::wait_for_life(std::unique_lock<Mutex>& lock, TimePoint deadline,
-                               const std::function<bool()>& is_so) noexcept {
-  if (deadline != TimePoint::max()) return life_changed_.wait_until(lock, deadline, is_so);
-  life_changed_.wait(lock, is_so);
+bool BufferCore::wait_for_life(TimePoint deadline, const std::function<bool()>& is_so) noexcept {
+  if (deadline != TimePoint::max()) return life_changed_.wait_until(life_mutex_, deadline, is_so);
+  life_changed_.wait(life_mutex_, is_so);
   return true;
 }
 
 // A consumer has finished, or its thread has ended.
 void BufferCore::notice_finished() noexcept {
-  const std::lock_guard lock(life_mutex_);
+  const MutexLock lock(life_mutex_);
   life_changed_.notify_all();
 }
 
@@ -147,7 +146,7 @@ void BufferCore::give_up_all() noexcept {
   // seq_cst: before the seal and the fence; a removal that is under way finds it when it ends.
   has_given_up_.store(true, std::memory_order_seq_cst);
   {
-    const std::lock_guard lock(life_mutex_);
+    const MutexLock lock(life_mutex_);
     for (const auto& each : current_) each->call().bar();
     for (const Worker& worker : workers_) worker.consumer->call().bar();
   }
@@ -172,7 +171,7 @@ BufferCore::Sweeper::Sweeper(BufferCore& buffer) noexcept : buffer_(buffer) { co
 BufferCore::Sweeper::~Sweeper() { count(-1); }
 
 void BufferCore::Sweeper::count(int change) noexcept {
-  const std::lock_guard lock(buffer_.life_mutex_);
+  const MutexLock lock(buffer_.life_mutex_);
   buffer_.sweepers_ += change;
   buffer_.life_changed_.notify_all();
 }
@@ -234,25 +233,27 @@ void BufferCore::await_givers_up() noexcept {
     attend(grace, true, [this] {
       if (is_sweeping()) return false;
       // A driver that is inside a handler has all consumers in its hands.
-      return all_finished() || std::any_of(current_.begin(), current_.end(), [](const auto& each) {
-               return each->call().is_inside();
-             });
+      const auto& consumers = manual_consumers();
+      return all_finished() ||
+             std::any_of(consumers.begin(), consumers.end(),
+                         [](const auto& each) { return each->call().is_inside(); });
     });
     attend(TimePoint::max(), true, [this] { return !is_sweeping(); });
     return;
   }
-  std::unique_lock lock(life_mutex_);
-  wait_for_life(lock, grace, [this] {
+  const MutexLock lock(life_mutex_);
+  wait_for_life(grace, [this]() DATABUFFER_REQUIRES(life_mutex_) {
     return sweepers_ == 0 &&
            std::all_of(workers_.begin(), workers_.end(), [](const Worker& worker) {
              return worker.has_ended || worker.consumer->call().is_inside();
            });
   });
-  wait_for_life(lock, TimePoint::max(), [this] { return sweepers_ == 0; });
+  wait_for_life(TimePoint::max(),
+                [this]() DATABUFFER_REQUIRES(life_mutex_) { return sweepers_ == 0; });
 }
 
 bool BufferCore::is_sweeping() const noexcept {
-  const std::lock_guard lock(life_mutex_);
+  const MutexLock lock(life_mutex_);
   return sweepers_ > 0;
 }
 
@@ -265,7 +266,7 @@ void BufferCore::give_up_if_left_alone() noexcept {
 void BufferCore::note_end() noexcept {
   const TimePoint ended = now();
   {
-    const std::lock_guard lock(life_mutex_);
+    const MutexLock lock(life_mutex_);
     if (std::exchange(has_close_ended_, true)) return;
     close_took_ = ended - close_began_;
   }
@@ -290,7 +291,7 @@ CloseReport BufferCore::make_close_report() const noexcept {
       });
   const bool is_done = report.dropped + report.in_flight + report.ledger.pending == 0 && !may_come;
   report.status = is_done ? CallStatus::kDone : CallStatus::kTimedOut;
-  const std::lock_guard lock(life_mutex_);
+  const MutexLock lock(life_mutex_);
   if (has_close_begun_) report.failed = report.ledger.failed - failed_before_close_;
   if (has_close_begun_) report.duration = has_close_ended_ ? close_took_ : now() - close_began_;
   return report;

@@ -12,13 +12,12 @@
 
 namespace databuffer::detail {
 
-// Requires the life mutex, or that nobody else is there.
 std::shared_ptr<Consumer> BufferCore::make_consumer(std::size_t partition_index) {
   return std::make_shared<Consumer>(*this, *partitions_[partition_index], seeds_());
 }
 
 std::shared_ptr<Consumer> BufferCore::consumer(std::size_t partition_index) const noexcept {
-  const std::lock_guard lock(life_mutex_);
+  const MutexLock lock(life_mutex_);
   return current_[partition_index];
 }
 
@@ -26,15 +25,15 @@ void BufferCore::launch() {
   if (is_manual()) {
     creator_ = this_thread_id();
     for (std::size_t index = 0; index < partitions_.size(); ++index) {
-      current_[index]->set_handler(parts_.make_handler(index));
-      current_[index]->prepare();
+      manual_consumers()[index]->set_handler(parts_.make_handler(index));
+      manual_consumers()[index]->prepare();
     }
     return;
   }
   std::size_t consumer_count = 0;
   std::exception_ptr failure;
   try {
-    const std::lock_guard lock(life_mutex_);
+    const MutexLock lock(life_mutex_);
     for (; consumer_count < partitions_.size(); ++consumer_count) {
       const std::shared_ptr<Consumer>& own = current_[consumer_count];
       Worker& worker = workers_.emplace_back();
@@ -56,9 +55,10 @@ void BufferCore::launch() {
 // Waits until every consumer runs. If one does not, stops the others and throws the reason.
 void BufferCore::await_start(std::size_t consumer_count, std::exception_ptr failure) {
   {
-    std::unique_lock lock(life_mutex_);
+    const MutexLock lock(life_mutex_);
     while (workers_.size() > consumer_count) workers_.pop_back();  // Its thread did not start.
-    life_changed_.wait(lock, [&] { return started_ == consumer_count; });
+    life_changed_.wait(
+        life_mutex_, [&]() DATABUFFER_REQUIRES(life_mutex_) { return started_ == consumer_count; });
     if (!failure) failure = start_failure_;
   }
   if (!failure) return;
@@ -68,7 +68,7 @@ void BufferCore::await_start(std::size_t consumer_count, std::exception_ptr fail
 }
 
 void BufferCore::start_watch() {
-  const std::lock_guard lock(life_mutex_);
+  const MutexLock lock(life_mutex_);
   if (are_threads_over_ || watch_thread_.joinable()) return;
   is_watch_running_ = true;
   try {
@@ -130,7 +130,7 @@ void BufferCore::run(std::size_t partition_index, const std::shared_ptr<Consumer
 // Returns false where there is no new thread, or where close() waits for this one: then it goes on.
 bool BufferCore::pass_on(std::size_t partition_index,
                          const std::shared_ptr<Consumer>& own) noexcept {
-  const std::lock_guard lock(life_mutex_);
+  const MutexLock lock(life_mutex_);
   const auto worker = std::find_if(workers_.begin(), workers_.end(),
                                    [&](const Worker& each) { return each.consumer == own; });
   if (worker == workers_.end()) return false;
@@ -158,7 +158,7 @@ void BufferCore::run_watch([[maybe_unused]] std::shared_ptr<BufferCore> self) no
   const RoleFrame role(*this);  // Hooks on `overdue` run here.
   name_this_thread(options_.name, "watch");
   watch_->run();
-  const std::lock_guard lock(life_mutex_);
+  const MutexLock lock(life_mutex_);
   is_watch_running_ = false;
   life_changed_.notify_all();
 }
@@ -184,7 +184,7 @@ void BufferCore::finish_thread(std::size_t partition_index,
   if (is_forked()) return;
   std::list<Worker> before;  // They have ended, or are about to.
   {
-    const std::lock_guard lock(life_mutex_);
+    const MutexLock lock(life_mutex_);
     const auto worker = std::find_if(workers_.begin(), workers_.end(),
                                      [&](const Worker& each) { return each.consumer == own; });
     life_changed_.notify_all();
@@ -203,7 +203,7 @@ void BufferCore::finish_thread(std::size_t partition_index,
 }
 
 void BufferCore::report_start(std::exception_ptr failure) noexcept {
-  const std::lock_guard lock(life_mutex_);
+  const MutexLock lock(life_mutex_);
   ++started_;
   if (failure && !start_failure_) start_failure_ = std::move(failure);
   life_changed_.notify_all();
@@ -227,7 +227,7 @@ void BufferCore::report_overdue(std::size_t partition_index, HandlerCall::Overdu
 // does not start, a call that returns after all, and the partition stays with its consumer.
 void BufferCore::replace_consumer(std::size_t partition_index, std::uint64_t batch_id) {
   Partition& partition = *partitions_[partition_index];
-  const std::lock_guard lock(life_mutex_);
+  const MutexLock lock(life_mutex_);
   if (are_threads_over_ || has_given_up() || is_forked()) return;
   // relaxed: it is raised under the mutex. A spare that is about to take over counts as well.
   if (partition.counts.abandoned.load(std::memory_order_relaxed) >= options_.max_abandoned) return;
@@ -264,7 +264,7 @@ void BufferCore::run_spare(std::size_t partition_index, std::shared_ptr<Consumer
     // As the stuck consumer left it, the bell may be armed; it is the spare's now.
     partitions_[partition_index]->doorbell.disarm();
     {
-      const std::lock_guard lock(life_mutex_);
+      const MutexLock lock(life_mutex_);
       current_[partition_index] = spare;
       // The call may have returned meanwhile, and its thread ended as if it still were the current.
       const auto ended = std::find_if(workers_.begin(), workers_.end(), [&](const Worker& each) {

@@ -29,7 +29,7 @@ Drain::~Drain() {
 }
 
 Drain::Producer& Drain::add() {
-  const std::lock_guard lock(list_mutex_);
+  const MutexLock lock(list_mutex_);
   auto producer = std::make_unique<Producer>(lane_.make_slot());
   // relaxed: written under the lock.
   producer->older = newest_.load(std::memory_order_relaxed);
@@ -40,7 +40,7 @@ Drain::Producer& Drain::add() {
 }
 
 void Drain::depart(Producer& producer) noexcept {
-  const std::lock_guard lock(list_mutex_);
+  const MutexLock lock(list_mutex_);
   producer.has_departed = true;
   // relaxed: a hint; who rings the consumer after it has it seen.
   departed_count_.fetch_add(1, std::memory_order_relaxed);
@@ -59,7 +59,7 @@ std::size_t Drain::forget_departed() noexcept {
   std::size_t forgotten = 0;
   Producer* gone = nullptr;
   {
-    const std::lock_guard lock(list_mutex_);
+    const MutexLock lock(list_mutex_);
     // relaxed, all five: the lock, the turn and the consumer's own order exclude every reader.
     Producer* producer = newest_.load(std::memory_order_relaxed);
     Producer* kept = nullptr;
@@ -91,14 +91,14 @@ std::size_t Drain::forget_departed() noexcept {
   while (gone != nullptr) {
     const std::unique_ptr<Producer> producer(gone);
     gone = producer->older;
-    const std::lock_guard lock(list_mutex_);  // as add(): one at a time
+    const MutexLock lock(list_mutex_);  // as add(): one at a time
     lane_.free_slot(*producer->slot);
   }
   return forgotten;
 }
 
 std::uint64_t Drain::inserted() const noexcept {
-  const std::lock_guard lock(list_mutex_);
+  const MutexLock lock(list_mutex_);
   return inserted_here();
 }
 
@@ -113,7 +113,7 @@ std::uint64_t Drain::inserted_here() const noexcept {
 }
 
 bool Drain::has_producer_inside() const noexcept {
-  const std::lock_guard lock(list_mutex_);
+  const MutexLock lock(list_mutex_);
   for (const Producer* producer = newest(); producer != nullptr; producer = producer->older) {
     // seq_cst: pairs with [P1]: close has set `attention` and passed a heavy fence before.
     if ((producer->slot->word.load(std::memory_order_seq_cst) & Slot::kInside) != 0) return true;

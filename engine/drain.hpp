@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 
 #include "databuffer/detail/callables.hpp"
 #include "databuffer/detail/lane.hpp"
@@ -75,7 +74,8 @@ class Drain {
   /// Items ever inserted, by all producers. Any thread.
   [[nodiscard]] std::uint64_t inserted() const noexcept;
   /// The same without the lock. Requires    the turn, or to be the partition's consumer.
-  [[nodiscard]] std::uint64_t inserted_here() const noexcept;
+  // No analysis: what it requires stands for the lock, see above.
+  [[nodiscard]] std::uint64_t inserted_here() const noexcept DATABUFFER_NO_THREAD_SAFETY_ANALYSIS;
 
   /// Whether a producer is inside an insert right now. Any thread.
   [[nodiscard]] bool has_producer_inside() const noexcept;
@@ -125,8 +125,9 @@ class Drain {
 
   // The list: see above. Written under the lock.
   mutable Mutex list_mutex_;
-  std::atomic<Producer*> newest_{nullptr};      // owned, with all that are older
-  std::uint64_t forgotten_items_ = 0;           // items of producers that are freed; as the list
+  std::atomic<Producer*> newest_{nullptr};  // owned, with all that are older
+  // Items of producers that are freed; as the list.
+  std::uint64_t forgotten_items_ DATABUFFER_GUARDED_BY(list_mutex_) = 0;
   std::atomic<std::size_t> slot_count_{0};      // producers in the list
   std::atomic<std::size_t> departed_count_{0};  // … that have departed
   std::atomic<std::uint64_t> departures_{0};    // departed ever

@@ -60,7 +60,7 @@ std::optional<TimePoint> BufferCore::poll(TimePoint now) {
   TimePoint next = TimePoint::max();
   for (;;) {
     next = TimePoint::max();
-    for (const auto& each : current_) {
+    for (const auto& each : manual_consumers()) {
       next = std::min(next, each->do_work(now));
       if (is_forked()) return TimePoint::max();  // A handler forked, and this is the child.
     }
@@ -95,7 +95,7 @@ bool BufferCore::attend(TimePoint deadline, bool must_drive, const std::function
 TimePoint BufferCore::next_deadline() const noexcept {
   if (!is_manual() || is_forked()) return TimePoint::max();
   TimePoint next = TimePoint::max();
-  for (const auto& each : current_) next = std::min(next, each->next_deadline(now()));
+  for (const auto& each : manual_consumers()) next = std::min(next, each->next_deadline(now()));
   return next;
 }
 

@@ -34,7 +34,7 @@ void BufferCore::abandon() noexcept {
 
 void BufferCore::let_threads_go() noexcept {
   if (watch_ != nullptr) watch_->stop();
-  const std::lock_guard lock(life_mutex_);
+  const MutexLock lock(life_mutex_);
   are_threads_over_ = true;
   for (Worker& worker : workers_) worker.thread.detach();
   for (Worker& worker : over_) worker.thread.detach();
@@ -46,12 +46,12 @@ void BufferCore::let_threads_go() noexcept {
 void BufferCore::join_ended(TimePoint deadline) noexcept {
   if (watch_ != nullptr) watch_->stop();
   {
-    std::unique_lock lock(life_mutex_);
-    const auto have_ended = [this] {
+    const MutexLock lock(life_mutex_);
+    const auto have_ended = [this]() DATABUFFER_REQUIRES(life_mutex_) {
       return !is_watch_running_ && std::all_of(workers_.begin(), workers_.end(),
                                                [](const Worker& each) { return each.has_ended; });
     };
-    if (!wait_for_life(lock, deadline, have_ended)) return;
+    if (!wait_for_life(deadline, have_ended)) return;
   }
   static_cast<void>(end_threads());
 }
@@ -63,13 +63,15 @@ bool BufferCore::end_threads() noexcept {
   if (is_forked()) return true;  // The child has none of them.
   if (watch_ != nullptr) watch_->stop();
   bool is_stuck = false;
-  for (const auto& each : current_) {
-    if (is_manual() && each->call().disown()) is_stuck = true;
+  if (is_manual()) {
+    for (const auto& each : manual_consumers()) {
+      if (each->call().disown()) is_stuck = true;
+    }
   }
   for (;;) {
     std::thread ending;
     {
-      const std::lock_guard lock(life_mutex_);
+      const MutexLock lock(life_mutex_);
       are_threads_over_ = true;
       std::list<Worker>& from = over_.empty() ? workers_ : over_;
       if (from.empty()) {
@@ -97,7 +99,7 @@ void BufferCore::release_user_objects(bool is_stuck) noexcept {
   parts_.make_handler = nullptr;
   hooks_->clear();
   if (is_manual()) {
-    for (const auto& each : current_) {
+    for (const auto& each : manual_consumers()) {
       if (!is_stuck) each->end();
     }
   }

@@ -23,19 +23,19 @@ bool FlushRequests::is_open() const noexcept {
 }
 
 void FlushRequests::enter(Ticket& ticket) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   open_.push_back(&ticket);
   ticket.entered = this;
   ticket.number = ask();
 }
 
 bool FlushRequests::wait(Ticket& ticket, TimePoint deadline) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto is_done = [&] { return done() >= ticket.number; };
   if (deadline == TimePoint::max()) {
-    changed_.wait(lock, is_done);
+    changed_.wait(mutex_, is_done);
   } else {
-    changed_.wait_until(lock, deadline, is_done);
+    changed_.wait_until(mutex_, deadline, is_done);
   }
   std::erase(open_, &ticket);
   ticket.entered = nullptr;
@@ -44,7 +44,7 @@ bool FlushRequests::wait(Ticket& ticket, TimePoint deadline) {
 
 // An exception ended the call before it waited.
 void FlushRequests::leave(Ticket& ticket) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase(open_, &ticket);
 }
 
@@ -53,7 +53,7 @@ void FlushRequests::add_batch(std::size_t items, std::size_t failed_items, Flush
   // outside the lock.
   std::vector<std::shared_ptr<const FlushResult>> replaced;
   std::shared_ptr<const FlushResult> shared;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (open_.empty()) return;
   replaced.reserve(open_.size());
   shared = std::make_shared<const FlushResult>(std::move(result));
@@ -70,25 +70,24 @@ void FlushRequests::add_batch(std::size_t items, std::size_t failed_items, Flush
 void FlushRequests::complete(std::uint64_t number) {
   // relaxed: only consumers write it, and of two at once the mutex decides below.
   if (number <= completed_.load(std::memory_order_relaxed)) return;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   completed_.store(std::max(number, completed_.load(std::memory_order_relaxed)),
                    std::memory_order_relaxed);
   publish();
 }
 
 std::uint64_t FlushRequests::hold() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   held_.push_back(done());
   return held_.back();
 }
 
 void FlushRequests::release(std::uint64_t held) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   held_.erase(std::find(held_.begin(), held_.end(), held));
   publish();
 }
 
-// Requires the mutex.
 void FlushRequests::publish() noexcept {
   std::uint64_t number = completed_.load(std::memory_order_relaxed);  // relaxed: by the mutex
   for (const std::uint64_t held : held_) number = std::min(number, held);

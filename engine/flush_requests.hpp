@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "databuffer/clock.hpp"
@@ -70,14 +69,15 @@ class FlushRequests {
   void leave(Ticket& ticket) noexcept;
 
   std::atomic<std::uint64_t> asked_{0};  // written by who asks
-  void publish() noexcept;
+  void publish() noexcept DATABUFFER_REQUIRES(mutex_);
 
   std::atomic<std::uint64_t> done_{0};  // written by the consumer, under the mutex
   Mutex mutex_;
   Condition changed_;
   std::atomic<std::uint64_t> completed_{0};  // written under the mutex: done_, were nothing held
-  std::vector<std::uint64_t> held_;          // guarded by the mutex: done_ when each hold began
-  std::vector<Ticket*> open_;                // guarded by the mutex; borrowed from the waiters
+  // done_ when each hold began.
+  std::vector<std::uint64_t> held_ DATABUFFER_GUARDED_BY(mutex_);
+  std::vector<Ticket*> open_ DATABUFFER_GUARDED_BY(mutex_);  // borrowed from the waiters
 };
 
 }  // namespace databuffer::detail

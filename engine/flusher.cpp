@@ -355,7 +355,7 @@ void Flusher::tell_requests(FlushResult result) noexcept {
 
 void Flusher::keep_error(const std::string& message) noexcept {
   try {
-    const std::lock_guard lock(error_mutex_);
+    const MutexLock lock(error_mutex_);
     last_error_ = message;
   } catch (const std::bad_alloc&) {
     buffer_.count_hook_failure();  // info() shows the error before this one.
@@ -363,7 +363,7 @@ void Flusher::keep_error(const std::string& message) noexcept {
 }
 
 std::string Flusher::last_error() const {
-  const std::lock_guard lock(error_mutex_);
+  const MutexLock lock(error_mutex_);
   return last_error_;
 }
 

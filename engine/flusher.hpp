@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -133,7 +132,7 @@ class Flusher {
   bool had_taken_ = false;        // … and had taken the items
 
   mutable Mutex error_mutex_;
-  std::string last_error_;  // guarded by the mutex
+  std::string last_error_ DATABUFFER_GUARDED_BY(error_mutex_);
 };
 
 }  // namespace databuffer::detail

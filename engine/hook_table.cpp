@@ -17,7 +17,7 @@ bool HookTable::attach(std::string id, EventSet events, TelemetryHook hook) {
   const CancellationHeld cancellation;
   auto entry = std::make_shared<const Entry>(Entry{std::move(id), events, std::move(hook)});
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& known : *entries_) {
       if (known->id == entry->id) return false;
     }
@@ -39,7 +39,7 @@ bool HookTable::remove(IsIt is_it) {
   const CancellationHeld cancellation;
   std::shared_ptr<const Entries> before;  // Ends outside the lock: it may own the user's hook.
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     before = entries_;
     auto shrunk = std::make_shared<Entries>();
     std::copy_if(before->begin(), before->end(), std::back_inserter(*shrunk),
@@ -53,7 +53,7 @@ bool HookTable::remove(IsIt is_it) {
 
 void HookTable::clear() noexcept {
   std::shared_ptr<const Entries> before;  // Ends outside the lock, as in detach().
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   before = std::exchange(entries_, none_);
   listening_.store(0, std::memory_order_relaxed);  // relaxed: see listening()
 }
@@ -87,7 +87,7 @@ void HookTable::make_inert() noexcept {
 }
 
 std::shared_ptr<const HookTable::Entries> HookTable::snapshot() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return entries_;
 }
 

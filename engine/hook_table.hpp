@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,7 +44,7 @@ class HookTable {
 
   // For fork. The process's table: nobody may hold its mutex while the process is copied. A
   // buffer's: in the child somebody may hold it for ever, so nothing asks for it any more.
-  Mutex& mutex() noexcept { return mutex_; }
+  Mutex& mutex() noexcept DATABUFFER_RETURN_CAPABILITY(mutex_) { return mutex_; }
   void make_inert() noexcept;
 
  private:
@@ -59,15 +58,15 @@ class HookTable {
   template <class IsIt>
   bool remove(IsIt is_it);
   [[nodiscard]] std::shared_ptr<const Entries> snapshot();
-  void publish(std::shared_ptr<const Entries> entries);
+  void publish(std::shared_ptr<const Entries> entries) DATABUFFER_REQUIRES(mutex_);
 
   std::function<void()> on_change_;  // fixed
   Mutex mutex_;
   const std::shared_ptr<const Entries> none_ = std::make_shared<Entries>();
-  std::shared_ptr<const Entries> entries_ = none_;  // guarded by the mutex
-  std::atomic<std::uint32_t> listening_{0};         // written under the mutex
-  std::atomic<std::uint64_t> failures_{0};          // written by who emits
-  std::atomic<bool> is_inert_{false};  // written in a forked child, which has one thread
+  std::shared_ptr<const Entries> entries_ DATABUFFER_GUARDED_BY(mutex_) = none_;
+  std::atomic<std::uint32_t> listening_{0};  // written under the mutex
+  std::atomic<std::uint64_t> failures_{0};   // written by who emits
+  std::atomic<bool> is_inert_{false};        // written in a forked child, which has one thread
 };
 
 /// The hooks of the whole process; never destroyed, for buffers may outlive everything.

@@ -21,28 +21,28 @@ LiveBuffers::LiveBuffers() {
 }
 
 void LiveBuffers::add(BufferCore& buffer) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   buffers_.push_back(&buffer);
   buffer.refresh_attention();
 }
 
 void LiveBuffers::remove(BufferCore& buffer) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::erase(buffers_, &buffer);
 }
 
 void LiveBuffers::refresh_all() {
-  const std::lock_guard lock(instance().mutex_);
+  const MutexLock lock(instance().mutex_);
   for (BufferCore* const buffer : instance().buffers_) buffer->refresh_attention();
 }
 
 void LiveBuffers::require_full_fences() noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (BufferCore* const buffer : buffers_) buffer->refresh_attention();
 }
 
 bool LiveBuffers::has_producer_inside() noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::any_of(buffers_.begin(), buffers_.end(),
                      [](const BufferCore* buffer) { return buffer->has_producer_inside(); });
 }
@@ -60,7 +60,9 @@ void LiveBuffers::after_fork_in_parent() noexcept {
 void LiveBuffers::after_fork_in_child() noexcept {
   forget_thread_id();
   begin_fork_generation();
-  process_hooks()->mutex().keep_in_child();  // held by this thread, since before_fork()
+  // Held by this thread, since before_fork().
+  instance().mutex_.keep_in_child();
+  process_hooks()->mutex().keep_in_child();
   for (BufferCore* const buffer : instance().buffers_) buffer->make_inert();
   after_fork_in_parent();
 }

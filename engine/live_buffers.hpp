@@ -1,7 +1,8 @@
 #pragma once
 
-#include <mutex>
 #include <vector>
+
+#include "engine/lock.hpp"
 
 namespace databuffer::detail {
 
@@ -34,12 +35,13 @@ class LiveBuffers {
  private:
   LiveBuffers();
 
-  static void before_fork() noexcept;
-  static void after_fork_in_parent() noexcept;
-  static void after_fork_in_child() noexcept;
+  // No analysis: both mutexes are held from the first to one of the others.
+  static void before_fork() noexcept DATABUFFER_NO_THREAD_SAFETY_ANALYSIS;
+  static void after_fork_in_parent() noexcept DATABUFFER_NO_THREAD_SAFETY_ANALYSIS;
+  static void after_fork_in_child() noexcept DATABUFFER_NO_THREAD_SAFETY_ANALYSIS;
 
-  std::mutex mutex_;
-  std::vector<BufferCore*> buffers_;  // guarded by the mutex; borrowed
+  Mutex mutex_;
+  std::vector<BufferCore*> buffers_ DATABUFFER_GUARDED_BY(mutex_);  // borrowed
 };
 
 }  // namespace databuffer::detail

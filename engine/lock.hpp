@@ -8,6 +8,23 @@
 #include "databuffer/clock.hpp"
 #include "engine/futex.hpp"
 
+// What a mutex guards, and which functions require it. clang checks it (-Wthread-safety); for other
+// compilers these are empty. In a lambda the attribute stands after the parameters.
+#if defined(__clang__)
+#define DATABUFFER_THREAD_ATTRIBUTE(attribute) __attribute__((attribute))
+#else
+#define DATABUFFER_THREAD_ATTRIBUTE(attribute)
+#endif
+#define DATABUFFER_CAPABILITY(name) DATABUFFER_THREAD_ATTRIBUTE(capability(name))
+#define DATABUFFER_SCOPED_CAPABILITY DATABUFFER_THREAD_ATTRIBUTE(scoped_lockable)
+#define DATABUFFER_GUARDED_BY(mutex) DATABUFFER_THREAD_ATTRIBUTE(guarded_by(mutex))
+#define DATABUFFER_REQUIRES(mutex) DATABUFFER_THREAD_ATTRIBUTE(requires_capability(mutex))
+#define DATABUFFER_ACQUIRE(...) DATABUFFER_THREAD_ATTRIBUTE(acquire_capability(__VA_ARGS__))
+#define DATABUFFER_RELEASE(...) DATABUFFER_THREAD_ATTRIBUTE(release_capability(__VA_ARGS__))
+#define DATABUFFER_RETURN_CAPABILITY(mutex) DATABUFFER_THREAD_ATTRIBUTE(lock_returned(mutex))
+/// With the reason beside it.
+#define DATABUFFER_NO_THREAD_SAFETY_ANALYSIS DATABUFFER_THREAD_ATTRIBUTE(no_thread_safety_analysis)
+
 namespace databuffer::detail {
 
 /// How many forks lie between this process and the first that used the library.
@@ -17,13 +34,13 @@ void begin_fork_generation() noexcept;
 
 /// A mutex that is open in a forked child: there it may be held for ever, by a thread that the
 /// child does not have. What it guards belongs to an inert copy, which one thread touches at most.
-/// For std::lock_guard and std::unique_lock.
-class Mutex {
+/// It is locked by a MutexLock.
+class DATABUFFER_CAPABILITY("mutex") Mutex {
  public:
-  void lock() {
+  void lock() DATABUFFER_ACQUIRE() {
     if (is_of_this_process()) mutex_.lock();
   }
-  void unlock() {
+  void unlock() DATABUFFER_RELEASE() {
     if (is_of_this_process()) mutex_.unlock();
   }
 
@@ -39,6 +56,18 @@ class Mutex {
   std::uint32_t generation_ = fork_generation();  // fixed, but in a child that has one thread
 };
 
+/// Holds a Mutex for a scope. (clang's analysis cannot follow std::lock_guard.)
+class DATABUFFER_SCOPED_CAPABILITY MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) DATABUFFER_ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  ~MutexLock() DATABUFFER_RELEASE() { mutex_.unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
 /// A condition variable for a Mutex. It has no state that a lost thread could leave half changed,
 /// and nobody waits in a forked child: there is nobody to change anything.
 class Condition {
@@ -50,21 +79,24 @@ class Condition {
     futex_wake(epoch_, std::numeric_limits<int>::max());
   }
 
+  /// `is_done` is called with the mutex held.
   template <class IsDone>
-  void wait(std::unique_lock<Mutex>& lock, IsDone is_done) {
-    wait_until(lock, TimePoint::max(), is_done);
+  void wait(Mutex& mutex, IsDone is_done) DATABUFFER_REQUIRES(mutex) {
+    wait_until(mutex, TimePoint::max(), is_done);
   }
   /// `deadline`: steady clock; TimePoint::max(): none. Returns whether it is done.
+  // No analysis: `is_done` may require the mutex, under a name that it does not have here.
   template <class IsDone>
-  bool wait_until(std::unique_lock<Mutex>& lock, TimePoint deadline, IsDone is_done) {
+  bool wait_until(Mutex& mutex, TimePoint deadline, IsDone is_done)
+      DATABUFFER_REQUIRES(mutex) DATABUFFER_NO_THREAD_SAFETY_ANALYSIS {
     while (!is_done()) {
       if (generation_ != fork_generation()) return false;
       if (deadline != TimePoint::max() && steady_clock().now() >= deadline) return false;
       // relaxed: see notify_all().
       const std::uint32_t epoch = epoch_.load(std::memory_order_relaxed);
-      lock.unlock();
+      mutex.unlock();
       futex_wait(epoch_, epoch, deadline);
-      lock.lock();
+      mutex.lock();
     }
     return true;
   }

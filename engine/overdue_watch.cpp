@@ -8,7 +8,7 @@ namespace databuffer::detail {
 
 std::optional<std::stop_token> HandlerCall::begin(TimePoint now, std::uint64_t batch_id,
                                                   std::size_t items) noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (is_barred_) return std::nullopt;
   if (!stop_.stop_possible()) renew_stop_source();  // The last one was used.
   phase_ = Phase::kInside;
@@ -28,14 +28,14 @@ void HandlerCall::renew_stop_source() noexcept {
 }
 
 bool HandlerCall::leave() noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   phase_ = Phase::kReturned;
   return !is_disowned_;
 }
 
 HandlerCall::Ended HandlerCall::end(TimePoint now) noexcept {
   std::stop_source used(std::nostopstate);  // ends outside the lock
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   phase_ = Phase::kIdle;
   ended_ = now;
   last_duration_ = now - began_;
@@ -45,24 +45,24 @@ HandlerCall::Ended HandlerCall::end(TimePoint now) noexcept {
 }
 
 void HandlerCall::bar() noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_barred_ = true;
 }
 
 bool HandlerCall::disown() noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_barred_ = true;
   is_disowned_ = phase_ == Phase::kInside;
   return is_disowned_;
 }
 
 bool HandlerCall::is_inside() const noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return phase_ == Phase::kInside;
 }
 
 bool HandlerCall::retire(std::uint64_t batch_id, const std::function<void()>& prepare) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // Reported: else this is a later attempt at the same batch, and not overdue.
   if (phase_ != Phase::kInside || !is_reported_ || batch_id_ != batch_id || is_retired_.load()) {
     return false;
@@ -73,7 +73,7 @@ bool HandlerCall::retire(std::uint64_t batch_id, const std::function<void()>& pr
 }
 
 bool HandlerCall::report_overdue(TimePoint now, Duration limit, Overdue& overdue) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (phase_ == Phase::kIdle || is_reported_ || now < deadline_after(began_, limit)) return false;
   is_reported_ = true;
   overdue = {batch_id_, items_, now - began_, stop_};
@@ -81,7 +81,7 @@ bool HandlerCall::report_overdue(TimePoint now, Duration limit, Overdue& overdue
 }
 
 std::optional<std::uint64_t> HandlerCall::overdue_batch() const noexcept {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   // relaxed: written under the mutex
   const bool is_retired = is_retired_.load(std::memory_order_relaxed);
   if (phase_ != Phase::kInside || !is_reported_ || is_retired) return std::nullopt;
@@ -89,13 +89,13 @@ std::optional<std::uint64_t> HandlerCall::overdue_batch() const noexcept {
 }
 
 TimePoint HandlerCall::due(Duration limit) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return phase_ == Phase::kInside && !is_reported_ ? deadline_after(began_, limit)
                                                    : TimePoint::max();
 }
 
 void HandlerCall::describe(TimePoint now, PartitionInfo& info) const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool is_running = phase_ != Phase::kIdle;
   info.is_flushing = is_running;
   info.is_overdue = is_running && is_reported_;
@@ -105,21 +105,25 @@ void HandlerCall::describe(TimePoint now, PartitionInfo& info) const {
 }
 
 void OverdueWatch::run() {
-  std::unique_lock lock(mutex_);
   bool was_woken = false;  // by a call, which may have returned by now
   const std::uint32_t generation = fork_generation();
-  while (!is_stopping_ && fork_generation() == generation) {  // A hook may fork.
+  while (fork_generation() == generation) {  // A hook may fork.
     const TimePoint looked_at = steady_clock().now();
-    // relaxed: the mutex of each call orders it. A consumer locks that mutex in begin() and reads
-    // this flag afterwards; we write it first and lock then. So either we see its call, or it sees
-    // that we are dormant.
-    is_dormant_.store(true, std::memory_order_relaxed);
-    lock.unlock();
+    {
+      const MutexLock lock(mutex_);
+      if (is_stopping_) return;
+      // relaxed: the mutex of each call orders it. A consumer locks that mutex in begin() and reads
+      // this flag afterwards; we write it first and lock then. So either we see its call, or it
+      // sees that we are dormant.
+      is_dormant_.store(true, std::memory_order_relaxed);
+    }
     const TimePoint due = report_all();
-    lock.lock();
+    const MutexLock lock(mutex_);
     if (is_stopping_) return;
     if (due == TimePoint::max() && !was_woken) {
-      changed_.wait(lock, [&] { return is_stopping_ || !is_dormant_.load(); });
+      changed_.wait(mutex_, [&]() DATABUFFER_REQUIRES(mutex_) {
+        return is_stopping_ || !is_dormant_.load();
+      });
       was_woken = true;
     } else {
       // No call that begins after the look can be overdue before `looked_at + flush_timeout_`. So
@@ -129,21 +133,22 @@ void OverdueWatch::run() {
                                   ? deadline_after(looked_at, flush_timeout_)
                                   : deadline_after(steady_clock().now(), due - clock_.now());
       is_dormant_.store(false, std::memory_order_relaxed);  // relaxed: as above
-      changed_.wait_until(lock, again, [&] { return is_stopping_; });
+      changed_.wait_until(mutex_, again,
+                          [&]() DATABUFFER_REQUIRES(mutex_) { return is_stopping_; });
       was_woken = false;
     }
   }
 }
 
 void OverdueWatch::stop() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_stopping_ = true;
   changed_.notify_all();
 }
 
 void OverdueWatch::notice_call() {
   if (!is_dormant_.load(std::memory_order_relaxed)) return;  // relaxed: see run()
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_dormant_.store(false, std::memory_order_relaxed);  // relaxed: see run()
   changed_.notify_all();
 }

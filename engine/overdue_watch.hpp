@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <vector>
@@ -76,21 +75,22 @@ class HandlerCall {
   explicit HandlerCall(TimePoint now) : ended_(now) {}
 
  private:
-  void renew_stop_source() noexcept;
+  void renew_stop_source() noexcept DATABUFFER_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
-  std::stop_source stop_;  // the current call's; a new one after it was used
+  std::stop_source stop_ DATABUFFER_GUARDED_BY(mutex_);  // the current call's; a new one after use
   enum class Phase : std::uint8_t { kIdle, kInside, kReturned };
-  Phase phase_ = Phase::kIdle;
-  bool is_barred_ = false;
-  bool is_disowned_ = false;
-  bool is_reported_ = false;
+  Phase phase_ DATABUFFER_GUARDED_BY(mutex_) = Phase::kIdle;
+  bool is_barred_ DATABUFFER_GUARDED_BY(mutex_) = false;
+  bool is_disowned_ DATABUFFER_GUARDED_BY(mutex_) = false;
+  bool is_reported_ DATABUFFER_GUARDED_BY(mutex_) = false;
   std::atomic<bool> is_retired_{false};  // written under the mutex, while the call runs
-  TimePoint began_{};
-  TimePoint ended_;  // of the last call that returned, or the start
-  Duration last_duration_{};
-  std::uint64_t batch_id_ = 0;
-  std::size_t items_ = 0;
+  TimePoint began_ DATABUFFER_GUARDED_BY(mutex_){};
+  // Of the last call that returned, or the start.
+  TimePoint ended_ DATABUFFER_GUARDED_BY(mutex_);
+  Duration last_duration_ DATABUFFER_GUARDED_BY(mutex_){};
+  std::uint64_t batch_id_ DATABUFFER_GUARDED_BY(mutex_) = 0;
+  std::size_t items_ DATABUFFER_GUARDED_BY(mutex_) = 0;
 };
 
 /// Watches a buffer's handler calls, on a thread of its own, and has each overdue one reported
@@ -131,7 +131,7 @@ class OverdueWatch {
 
   Mutex mutex_;
   Condition changed_;
-  bool is_stopping_ = false;             // guarded by the mutex
+  bool is_stopping_ DATABUFFER_GUARDED_BY(mutex_) = false;
   std::atomic<bool> is_dormant_{false};  // written under the mutex; read by consumers
 };
 

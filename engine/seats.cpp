@@ -21,7 +21,7 @@ bool is_older(const Seat* seat, std::uint64_t number) noexcept { return seat->nu
 }  // namespace
 
 Seat& Seats::borrow(std::uint64_t least) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto oldest = std::lower_bound(free_.begin(), free_.end(), least, is_older);
   if (oldest == free_.end()) return build();
   Seat& seat = **oldest;
@@ -33,7 +33,7 @@ void Seats::give_back(Seat& seat) noexcept {
   for (const auto& partition : partitions_)
     partition->gate.settle_up(*seat.slots[partition->index]);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     // It does not allocate: build() reserved for it.
     free_.insert(std::lower_bound(free_.begin(), free_.end(), seat.number, is_older), &seat);
   }
@@ -42,14 +42,14 @@ void Seats::give_back(Seat& seat) noexcept {
 
 void Seats::trim() noexcept {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!depart_spares()) return;
   }
   for (const auto& partition : partitions_)
     partition->doorbell.ring();  // They are forgotten there.
 }
 
-// Returns whether any departed. Requires the mutex.
+// Returns whether any departed.
 bool Seats::depart_spares() noexcept {
   bool has_departed = false;
   const std::size_t out = seats_.size() - free_.size();

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "databuffer/detail/slot.hpp"
@@ -51,16 +50,16 @@ class Seats {
     std::vector<Drain::Producer*> producers;  // likewise; of the slots
   };
 
-  Seat& build();
-  [[nodiscard]] bool depart_spares() noexcept;
+  Seat& build() DATABUFFER_REQUIRES(mutex_);
+  [[nodiscard]] bool depart_spares() noexcept DATABUFFER_REQUIRES(mutex_);
   [[nodiscard]] std::size_t most_departed() const noexcept;
-  void remove(Seat& seat) noexcept;
+  void remove(Seat& seat) noexcept DATABUFFER_REQUIRES(mutex_);
   void depart(const OwnedSeat& seat) noexcept;
 
   std::vector<std::unique_ptr<Partition>>& partitions_;  // fixed
   Mutex mutex_;
-  std::vector<std::unique_ptr<OwnedSeat>> seats_;  // guarded by the mutex; by number
-  std::vector<Seat*> free_;                        // likewise
+  std::vector<std::unique_ptr<OwnedSeat>> seats_ DATABUFFER_GUARDED_BY(mutex_);  // by number
+  std::vector<Seat*> free_ DATABUFFER_GUARDED_BY(mutex_);                        // likewise
 };
 
 }  // namespace databuffer::detail

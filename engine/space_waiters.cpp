@@ -38,10 +38,10 @@ SpaceWaiters::SpaceWaiters(const std::vector<std::unique_ptr<Partition>>& partit
 void SpaceWaiters::release(Partition& partition, std::size_t items, std::size_t weight) noexcept {
   if (weight > 0) partition.weight_gate.release(weight);
   if (!partition.gate.release(items)) return;  // [R1]
-  if (attends(Core::kForked)) return;  // The mutex may be held by a thread that is not here.
+  if (attends(Core::kForked)) return;  // A thread that is not here may have half changed a line.
   Served served;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     serve(partition.index, partition.index + 1, served);  // [R2]
   }
   served.wake();
@@ -51,7 +51,7 @@ void SpaceWaiters::join(Waiter& waiter) noexcept {
   Served served;
   if (attends(Core::kForked)) return served.add(waiter), served.wake();
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (attends(Core::kClosed)) {  // Else close() is still to come, and finds it.
       served.add(waiter);
     } else {
@@ -85,7 +85,7 @@ SpaceWaiters::Outcome SpaceWaiters::wait(Waiter& waiter, TimePoint deadline) noe
 void SpaceWaiters::close() noexcept {
   Served served;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto empty = [&served](Line& line) {
       while (Waiter* const waiter = line.first) {
         line.remove(*waiter);
@@ -105,7 +105,7 @@ bool SpaceWaiters::leave(Waiter& waiter) noexcept {
   Served served;
   bool was_in_line = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     was_in_line = waiter.is_in_line_;
     if (was_in_line) {
       line_of(waiter).remove(waiter);

@@ -4,11 +4,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "databuffer/clock.hpp"
 #include "databuffer/detail/core.hpp"
+#include "engine/lock.hpp"
 
 namespace databuffer::detail {
 
@@ -62,23 +62,27 @@ class SpaceWaiters {
   };
   class Served;
 
-  [[nodiscard]] Line& line_of(const Waiter& waiter) noexcept;
-  [[nodiscard]] Waiter* oldest(std::size_t partition_index) const noexcept;
-  void serve(std::size_t first, std::size_t end, Served& served) noexcept;
-  [[nodiscard]] bool serve_line(std::size_t partition_index, Served& served) noexcept;
+  [[nodiscard]] Line& line_of(const Waiter& waiter) noexcept DATABUFFER_REQUIRES(mutex_);
+  [[nodiscard]] Waiter* oldest(std::size_t partition_index) const noexcept
+      DATABUFFER_REQUIRES(mutex_);
+  void serve(std::size_t first, std::size_t end, Served& served) noexcept
+      DATABUFFER_REQUIRES(mutex_);
+  [[nodiscard]] bool serve_line(std::size_t partition_index, Served& served) noexcept
+      DATABUFFER_REQUIRES(mutex_);
   [[nodiscard]] static bool hand_room(Partition& partition, Waiter& waiter) noexcept;
-  void set_bars() noexcept;
+  void set_bars() noexcept DATABUFFER_REQUIRES(mutex_);
   [[nodiscard]] bool leave(Waiter& waiter) noexcept;
   [[nodiscard]] bool attends(std::uint32_t reasons) const noexcept;
 
   const std::vector<std::unique_ptr<Partition>>& partitions_;  // fixed
   const std::atomic<std::uint32_t>& attention_;                // the buffer's
 
-  std::mutex mutex_;             // of what follows, and of every waiter in a line
-  std::vector<Line> bound_;      // by partition
-  Line any_;                     // of those that take any partition
-  std::vector<bool> is_barred_;  // by partition: bound_ or any_ has somebody
-  std::uint64_t last_ticket_ = 0;
+  Mutex mutex_;  // of what follows, and of every waiter in a line
+  std::vector<Line> bound_ DATABUFFER_GUARDED_BY(mutex_);  // by partition
+  Line any_ DATABUFFER_GUARDED_BY(mutex_);                 // of those that take any partition
+  // By partition: bound_ or any_ has somebody.
+  std::vector<bool> is_barred_ DATABUFFER_GUARDED_BY(mutex_);
+  std::uint64_t last_ticket_ DATABUFFER_GUARDED_BY(mutex_) = 0;
 };
 
 /// One insert that waits, for as long as it does; on its thread's stack.
